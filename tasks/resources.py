@@ -1,0 +1,58 @@
+"""Where and with how much a stage runs: what ``resources.yaml`` holds.
+
+Nothing here decides a result, so nothing here is hashed: moving to a cluster makes no stage run again.
+Each key may be overridden by an environment variable, ``GRISTMILL_<SECTION>__<KEY>``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SparkResources(_Section):
+    """The Spark cluster that data stages run on."""
+
+    master: str = Field("local[*]", description="local[*], local[N], spark://host:port, yarn, k8s://…")
+    driver_memory: str = Field("2g", pattern=r"^\d+[kmgt]$", description="Java heap of the driver, e.g. 2g")
+    partitions: int | None = Field(None, ge=1, description="shuffle partitions; empty: two for each core")
+    config: dict[str, str] = Field({}, description="further Spark settings, passed on as they are")
+
+
+class TrainingResources(_Section):
+    """The devices that training runs on."""
+
+    accelerator: Literal["auto", "cpu", "gpu"] = "auto"
+    devices: int = Field(1, ge=1, description="processes on this machine, one for each device")
+    threads: int | None = Field(None, ge=1, description="CPU threads of a process; empty: all cores")
+
+
+class TrackingResources(_Section):
+    """Where MLflow keeps runs: a server's address, or a database file on this machine."""
+
+    uri: str = Field("sqlite:///work/mlflow.db", description="sqlite:///path or http(s)://host:port")
+    experiment: str = "gristmill"
+
+
+class ServerResources(_Section):
+    """The addresses that `gristmill ui` binds to."""
+
+    host: str = "127.0.0.1"
+    prefect_port: int = Field(4200, ge=1, le=65535)
+    mlflow_port: int = Field(5000, ge=1, le=65535)
+
+
+class Resources(_Section):
+    """All of ``resources.yaml``."""
+
+    work: Path = Field(Path("work"), description="what may be thrown away: checkpoints, scratch, spools")
+    spark: SparkResources = SparkResources()
+    training: TrainingResources = TrainingResources()
+    tracking: TrackingResources = TrackingResources()
+    servers: ServerResources = ServerResources()

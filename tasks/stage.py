@@ -1,0 +1,280 @@
+"""The contract of a stage: a pure function that becomes a command.
+
+A stage is written once::
+
+    @stage
+    def dedup(clean: Input, unique: Output, params: DedupParams, resources: Resources) -> DedupReport: ...
+
+    if __name__ == "__main__":
+        run_as_stage(dedup)
+
+and used three ways with the same result: called from Python, run by DVC as
+``python -m tasks.corpus.dedup data/clean data/unique``, run by a flow. ``@stage`` checks the inputs and
+makes the outputs atomic; ``run_as_stage`` adds what a command needs: arguments, ``params.yaml``,
+``resources.yaml``, the report file, tracking, and errors that a person can act on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import functools
+import inspect
+import json
+import logging
+import os
+import resource
+import shutil
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from tasks.parameters import ParameterError, StageParams, load_resources, load_section
+from tasks.resources import Resources
+from tasks.tracking import Tracker
+
+log = logging.getLogger("gristmill")
+
+Input = Annotated[Path, "input"]
+"""A path that the stage reads; it must exist when the stage starts."""
+
+Output = Annotated[Path, "output"]
+"""A path that the stage writes: a temporary sibling while it works, renamed when it returns."""
+
+P = ParamSpec("P")
+R = TypeVar("R", bound="StageReport")
+
+
+class StageError(Exception):
+    """Bad input: the message says what is wrong, where, and what would be right."""
+
+
+class StageReport(BaseModel):
+    """What a stage reports: only what two equal runs have in common (DVC hashes it)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def metrics(self) -> dict[str, float]:
+        """Every number of the report under its dotted name, for tracking."""
+        return dict(_numbers(self.model_dump()))
+
+
+class DocumentReport(StageReport):
+    """The report of a stage through which documents pass: nothing disappears.
+
+    Raises:
+        ValueError: if ``records_in`` is not ``kept + removed + quarantined``, or the rules do not add up.
+    """
+
+    records_in: int
+    kept: int
+    removed: int = 0
+    quarantined: int = 0
+    removed_by_rule: dict[str, int] = {}
+    kept_by_source: dict[str, int] = {}
+    kept_by_language: dict[str, int] = {}
+
+    @model_validator(mode="after")
+    def _nothing_disappears(self) -> DocumentReport:
+        if self.records_in != self.kept + self.removed + self.quarantined:
+            raise ValueError(
+                f"documents are unaccounted for: {self.records_in} in, but {self.kept} kept + "
+                f"{self.removed} removed + {self.quarantined} quarantined"
+            )
+        if sum(self.removed_by_rule.values()) != self.removed + self.quarantined:
+            raise ValueError(
+                f"{self.removed + self.quarantined} documents were dropped, but the first rules that "
+                f"dropped them count {sum(self.removed_by_rule.values())}"
+            )
+        return self
+
+
+def stage(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function a stage: inputs are checked, outputs appear whole or not at all.
+
+    Raises (when called):
+        StageError: if an input does not exist.
+    """
+    roles = _path_roles(function)
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+        for name, role in roles.items():
+            path = Path(bound.arguments[name])
+            bound.arguments[name] = path
+            if role == "input" and not path.exists():
+                raise StageError(
+                    f"stage {function.__name__}: its input {path} does not exist. "
+                    "Run the stage that makes it first (`gristmill run`, or `dvc repro` for the whole graph)."
+                )
+        with ExitStack() as stack:
+            for name, role in roles.items():
+                if role == "output":
+                    bound.arguments[name] = stack.enter_context(publish(bound.arguments[name]))
+            return function(*bound.args, **bound.kwargs)
+
+    return wrapper
+
+
+@contextmanager
+def publish(path: Path) -> Iterator[Path]:
+    """Yield a temporary sibling of ``path`` that takes its place if the block succeeds.
+
+    A block that raises, or a process that is killed, leaves ``path`` as it was.
+    """
+    partial = path.parent / f".{path.name}.partial"
+    _remove(partial)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield partial
+    except BaseException:
+        _remove(partial)
+        raise
+    if not partial.exists():
+        raise StageError(f"the stage returned without writing {path}")
+    retired = path.parent / f".{path.name}.retired"
+    _remove(retired)
+    if path.exists():
+        path.rename(retired)
+    partial.rename(path)
+    _remove(retired)
+
+
+def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = None) -> None:
+    """Run a stage as a command, and end the process with a status that tells how it went.
+
+    Status 0: done; 2: bad input, with a message and no traceback; 1: anything else, with the traceback.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
+    name = function.__name__
+    arguments = _command_line(function).parse_args(argv)
+    try:
+        params_model = get_type_hints(function)["params"]
+        params = load_section(arguments.params, name, params_model)
+        resources = load_resources(arguments.resources)
+    except ParameterError as error:
+        _fail(2, f"{name}: {error}")
+    report_path = arguments.reports / f"{name}.json"
+    report_path.unlink(missing_ok=True)
+    tracker = Tracker.for_stage(name, resources, params.model_dump(mode="json"))
+    started = time.time()
+    try:
+        paths = {key: getattr(arguments, key) for key in _path_roles(function)}
+        extra = {"resources": resources, "tracker": tracker}
+        accepted = inspect.signature(function).parameters
+        report = function(**paths, params=params, **{k: v for k, v in extra.items() if k in accepted})
+        _write_json(report_path, report.model_dump(mode="json"))
+        _record_timing(resources.work / "stages" / f"{name}.json", started)
+        tracker.finish("FINISHED", report.metrics(), [report_path])
+    except (StageError, ParameterError) as error:
+        tracker.finish("FAILED")
+        _fail(2, f"{name}: {error}")
+    except OSError as error:
+        tracker.finish("FAILED")
+        if error.errno == errno.ENOSPC:
+            _fail(2, _disk_full_message(name, error))
+        traceback.print_exc()
+        _fail(1, f"{name} failed: {error}")
+    except BaseException as error:
+        tracker.finish("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+        traceback.print_exc()
+        _fail(1, f"{name} failed: {type(error).__name__}: {error}")
+    log.info("%s done in %.1f s", name, time.time() - started)
+
+
+def _path_roles(function: Callable[..., Any]) -> dict[str, str]:
+    """Names of the path arguments in order, each with its role ``input`` or ``output``."""
+    hints = get_type_hints(inspect.unwrap(function), include_extras=True)
+    return {
+        name: hint.__metadata__[0]
+        for name, hint in hints.items()
+        if getattr(hint, "__metadata__", None) and hint.__metadata__[0] in ("input", "output")
+    }
+
+
+def _command_line(function: Callable[..., Any]) -> argparse.ArgumentParser:
+    summary = (inspect.getdoc(function) or "").splitlines()
+    parser = argparse.ArgumentParser(description=summary[0] if summary else None)
+    for name, role in _path_roles(function).items():
+        parser.add_argument(name, type=Path, help=role)
+    parser.add_argument("--params", type=Path, default=Path("params.yaml"))
+    parser.add_argument("--resources", type=Path, default=Path("resources.yaml"))
+    parser.add_argument("--reports", type=Path, default=Path("reports"), help="where <stage>.json goes")
+    return parser
+
+
+def _numbers(value: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int | float):
+        yield prefix, float(value)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _numbers(inner, f"{prefix}.{key}" if prefix else str(key))
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
+    partial.replace(path)
+
+
+def _record_timing(path: Path, started: float) -> None:
+    """What differs between two equal runs stays out of the report and goes to the work directory."""
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    _write_json(
+        path,
+        {
+            "started": started,
+            "seconds": round(time.time() - started, 3),
+            "peak_memory_mib": round(peak / 1024, 1),
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+        },
+    )
+
+
+def _disk_full_message(name: str, error: OSError) -> str:
+    where = Path(error.filename) if error.filename else Path.cwd()
+    while not where.exists():
+        where = where.parent
+    free = shutil.disk_usage(where).free / 2**20
+    return (
+        f"{name}: the disk is full ({where}: {free:.0f} MiB free). Nothing half-written was left. "
+        "Free some space (`dvc gc --workspace` drops unused versions) and run again: finished stages are kept."
+    )
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _fail(status: int, message: str) -> NoReturn:
+    print(f"error: {message}", file=sys.stderr, flush=True)
+    sys.exit(status)
+
+
+__all__ = [
+    "DocumentReport",
+    "Input",
+    "Output",
+    "StageError",
+    "StageParams",
+    "StageReport",
+    "Tracker",
+    "publish",
+    "run_as_stage",
+    "stage",
+]
