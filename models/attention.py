@@ -62,7 +62,7 @@ class RotaryEmbedding(nn.Module):
         self._compute_tables()
 
     def forward(self, length: int, start: int, positions_BT: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Tables (cos, sin) that broadcast over queries_BTHD: of `length` positions from `start`, or given."""
+        """Tables (cos, sin) of `length` positions from `start`, or of given ones, to use on queries_BTHD."""
         if positions_BT is None:
             rows = slice(start, start + length)
             return self.cos_PE[rows].unsqueeze(1), self.sin_PE[rows].unsqueeze(1)
