@@ -1,0 +1,17 @@
+"""The flow `corpus`."""
+
+from __future__ import annotations
+
+from prefect import flow
+
+from flows.stage import Outcome
+from flows.workspace import AS_IT_IS, RunParameters, workspace
+
+STAGES = ("collect", "clean", "dedup", "mix", "snapshot", "encode")
+
+
+@flow(name="corpus", persist_result=False)
+def corpus(run: RunParameters = AS_IT_IS) -> list[Outcome]:
+    """Documents in, a versioned, tokenised snapshot out."""
+    with workspace(run, *STAGES) as here:
+        return here.run_stages(*STAGES)

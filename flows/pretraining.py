@@ -1,0 +1,17 @@
+"""The flow `pretraining`."""
+
+from __future__ import annotations
+
+from prefect import flow
+
+from flows.stage import Outcome
+from flows.workspace import AS_IT_IS, RunParameters, workspace
+
+STAGES = ("pretrain",)
+
+
+@flow(name="pretraining", persist_result=False)
+def pretraining(run: RunParameters = AS_IT_IS) -> list[Outcome]:
+    """Tokens in, a base model out."""
+    with workspace(run, *STAGES) as here:
+        return here.run_stages(*STAGES)
