@@ -10,7 +10,7 @@ import numpy as np
 
 from tasks.evaluation.bench import AssessParams, Bench
 from tasks.evaluation.estimates import NO_DATA, Estimate, NoData, mean, ratio, significant
-from tasks.evaluation.held_out import Instructions, distinct_questions, read_instructions
+from tasks.evaluation.held_out import Instructions, distinct_prompts, read_instructions
 from tasks.evaluation.perplexity import Perplexity, Window, choose_windows, summarise, window_starts
 from tasks.evaluation.results import (
     AssessReport,
@@ -26,7 +26,7 @@ from tasks.evaluation.tokens import TokenCorpus, token_bytes
 from tasks.evaluation.unigram import count_tokens, unigram_losses
 from tasks.resources import Resources
 from tasks.stage import Input, Output, StageError, Tracker, run_as_stage, stage
-from tasks.training.chat import ChatTokenizer
+from tasks.training.chat import ChatTokenizer, Message
 
 if TYPE_CHECKING:
     from models.heads import RewardModel
@@ -160,14 +160,14 @@ def _rewards(
     from tasks.evaluation.responses import divergences, score
 
     how = bench.params.rewards
-    prompts = distinct_questions(questions.held_out)
+    prompts = distinct_prompts(questions.held_out)
     order = np.random.default_rng(bench.params.seed).permutation(len(prompts))[: how.prompts]
     prompts = [prompts[index] for index in sorted(order.tolist())]
     batch = {"batch_size": bench.params.batch_size, "pad_id": bench.chat.pad_id, "cast": bench.cast}
     sampled, rewards_N, responses = {}, {}, {}
     for name in ("tuned", "aligned"):
         responses[name] = bench.respond(models[name], prompts, how)
-        rewards_N[name] = score(reward, responses[name], **batch)
+        rewards_N[name] = score(reward, responses[name], eos_id=bench.chat.eos_id, **batch)
         sampled[name] = Sampled(
             reward=mean(rewards_N[name]),
             ended=mean(np.array([response.ended for response in responses[name]], dtype=np.float64)),
@@ -192,7 +192,8 @@ def _samples(
 ) -> list[dict[str, Any]]:
     """One record for each prompt: whether it was trained on, the reference answer, and three answers."""
     how = bench.params.answers
-    given = {name: bench.respond(model, how.prompts, how) for name, model in models.items()}
+    asked = [[Message(role="user", content=prompt)] for prompt in how.prompts]
+    given = {name: bench.respond(model, asked, how) for name, model in models.items()}
     samples = []
     for index, prompt in enumerate(how.prompts):
         split, reference = questions.references.get(prompt, ("unseen", None))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from models.transformer import CausalLM
     from tasks.evaluation.losses import Scored
     from tasks.evaluation.responses import Response
-
-M = TypeVar("M", "CausalLM", "RewardModel")
 
 
 class RewardSampling(StageParams):
@@ -46,7 +44,7 @@ class AnswerSampling(StageParams):
 class AssessParams(StageParams):
     """What is measured, on how much, and how exactly."""
 
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=1, ge=0)
     context: int | None = Field(
         default=None, ge=2, description="tokens of a window; null: all the model takes"
     )
@@ -83,17 +81,19 @@ class Bench:
         """A language model, ready to be measured.
 
         Raises:
-            StageError: if the directory does not hold one, or it has fewer tokens than the tokenizer.
+            StageError: as `tasks.training.model_directory.open_model`.
         """
-        from models.hub import load_model
+        from tasks.training.model_directory import open_model
 
-        return self._ready(load_model, directory)
+        model, _ = open_model(directory)
+        return model.to(self.device).eval()
 
     def load_reward(self, directory: Path) -> RewardModel:
         """A reward model; raises as `load`."""
-        from models.hub import load_reward_model
+        from tasks.training.model_directory import open_reward_model
 
-        return self._ready(load_reward_model, directory)
+        model, _ = open_reward_model(directory)
+        return model.to(self.device).eval()
 
     def losses(self, model: CausalLM, sequences: Sequence[Scored]) -> np.ndarray:
         """losses_N as of `tasks.evaluation.losses.sequence_losses`."""
@@ -102,36 +102,26 @@ class Bench:
         return sequence_losses(model, sequences, batch_size=self.params.batch_size, cast=self.cast)
 
     def respond(
-        self, model: CausalLM, questions: list[str], how: RewardSampling | AnswerSampling
+        self, model: CausalLM, dialogues: list[list[Message]], how: RewardSampling | AnswerSampling
     ) -> list[Response]:
-        """One response to each question; the beginning of a question too long for the model is cut off.
+        """One response to each dialogue, which ends with a question; what is too long loses its beginning.
 
         Raises:
             StageError: if ``max_new_tokens`` leaves no room for a question.
         """
         from tasks.evaluation.responses import Sampling, respond
 
-        room = model.config.max_position_embeddings - how.max_new_tokens
+        # One more for the EOS that the reward model is shown where a response has none.
+        room = model.config.max_position_embeddings - how.max_new_tokens - 1
         if room < 4:
             raise StageError(
                 f"assess: max_new_tokens {how.max_new_tokens} leaves no room for a prompt in the model's "
                 f"{model.config.max_position_embeddings} positions"
             )
-        prompts = [self.chat.prompt([Message(role="user", content=text)], room) for text in questions]
+        prompts = [self.chat.prompt(dialogue, room) for dialogue in dialogues]
         sampling = Sampling(
             how.max_new_tokens, how.temperature, how.top_p, self.params.seed, self.params.sampling_group
         )
-        ends = {"eos_id": self.chat.eos_id, "pad_id": self.chat.pad_id}
-        return respond(model, prompts, sampling, **ends, cast=self.cast)
-
-    def _ready(self, loader: Callable[[Path], M], directory: Path) -> M:
-        try:
-            model = loader(directory)
-        except (FileNotFoundError, ValueError) as error:
-            raise StageError(str(error)) from None
-        if model.config.vocab_size < self.chat.vocab_size:
-            raise StageError(
-                f"{directory}: the embedding has {model.config.vocab_size} rows, fewer than the "
-                f"{self.chat.vocab_size} tokens of the tokenizer"
-            )
-        return model.to(self.device).eval()
+        return respond(
+            model, prompts, sampling, eos_id=self.chat.eos_id, pad_id=self.chat.pad_id, cast=self.cast
+        )

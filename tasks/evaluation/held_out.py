@@ -49,6 +49,6 @@ def read_instructions(directory: Path, max_broken: float) -> Instructions:
     return found
 
 
-def distinct_questions(dialogues: list[list[Message]]) -> list[str]:
-    """The first question of each dialogue, each once, in the order of their first appearance."""
-    return list(dict.fromkeys(dialogue[0].content for dialogue in dialogues))
+def distinct_prompts(dialogues: list[list[Message]]) -> list[list[Message]]:
+    """What stands before the last answer of each dialogue; equal ones once, in order of first appearance."""
+    return [list(prompt) for prompt in dict.fromkeys(tuple(dialogue[:-1]) for dialogue in dialogues)]

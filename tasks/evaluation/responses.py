@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from tasks.training.divergence import kl_exact
+from tasks.training.rows_of_tokens import last_positions, pad_right
 
 if TYPE_CHECKING:
     from models.heads import RewardModel
@@ -82,16 +83,24 @@ def score(
     responses: Sequence[Response],
     *,
     batch_size: int,
+    eos_id: int,
     pad_id: int,
     cast: torch.dtype | None = None,
 ) -> np.ndarray:
-    """rewards_N, fp64: the reward model's score of prompt and response, read at the response's last token."""
+    """rewards_N, fp64: the reward model's score of prompt and response, read at EOS.
+
+    A response that did not end is scored as if it ended where it was cut, as in training.
+    """
     rewards = [np.empty(0)]
     device = model.score.weight.device
     for first in range(0, len(responses), batch_size):
-        tokens_BT, last_B = _rows(responses[first : first + batch_size], pad_id, device)
+        rows = [
+            response.prompt + response.tokens + ([] if response.ended else [eos_id])
+            for response in responses[first : first + batch_size]
+        ]
+        last_B = last_positions(rows).to(device)
         with torch.autocast(device.type, dtype=cast, enabled=cast is not None):
-            rewards.append(model(tokens_BT, last_B).double().cpu().numpy())
+            rewards.append(model(pad_right(rows, pad_id).to(device), last_B).double().cpu().numpy())
     return np.concatenate(rewards)
 
 
@@ -115,7 +124,8 @@ def divergences(
     device = policy.lm_head.weight.device
     for first in range(0, len(responses), batch_size):
         rows = responses[first : first + batch_size]
-        tokens_BT, _ = _rows(rows, pad_id, device)
+        whole = [response.prompt + response.tokens for response in rows]
+        tokens_BT = pad_right(whole, pad_id).to(device)
         predicts_BT = torch.zeros(tokens_BT.shape, dtype=torch.bool, device=device)
         for row, response in enumerate(rows):
             begin = len(response.prompt) - 1
@@ -127,13 +137,3 @@ def divergences(
         kl_BT[predicts_BT] = kl_exact(logits_SV.float(), reference_logits_SV.float()).double()
         totals.append(kl_BT.sum(1).cpu().numpy())
     return np.concatenate(totals)
-
-
-def _rows(
-    responses: Sequence[Response], pad_id: int, device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """tokens_BT of prompts and responses, padded on the right, and where each row ends, last_B."""
-    rows = [response.prompt + response.tokens for response in responses]
-    width = max(map(len, rows))
-    tokens_BT = torch.tensor([row + [pad_id] * (width - len(row)) for row in rows], device=device)
-    return tokens_BT, torch.tensor([len(row) - 1 for row in rows], device=device)

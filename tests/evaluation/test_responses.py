@@ -42,15 +42,15 @@ def test_a_response_says_whether_the_model_ended_it(base_model, chat, prompts):
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7])
-def test_a_reward_is_that_of_the_sequence_alone(run, chat, prompts, batch_size):
+def test_a_reward_is_that_of_the_ended_sequence_alone(run, chat, prompts, batch_size):
     reward = load_reward_model(run.reward).eval()
     responses = [Response(prompt, [10 + i] * (i + 1), False) for i, prompt in enumerate(prompts)]
     with torch.no_grad():
         expected = [
-            float(reward(torch.tensor([r.prompt + r.tokens]), torch.tensor([len(r.prompt + r.tokens) - 1])))
-            for r in responses
+            float(reward(torch.tensor([row]), torch.tensor([len(row) - 1])))
+            for row in (r.prompt + r.tokens + [chat.eos_id] for r in responses)
         ]
-    found = score(reward, responses, batch_size=batch_size, pad_id=chat.pad_id)
+    found = score(reward, responses, batch_size=batch_size, eos_id=chat.eos_id, pad_id=chat.pad_id)
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
@@ -76,5 +76,5 @@ def test_a_model_does_not_diverge_from_itself(base_model, chat, prompts):
 
 def test_no_prompts_give_no_responses_and_no_scores(run, base_model, chat):
     assert respond(base_model, [], SAMPLING, eos_id=chat.eos_id, pad_id=chat.pad_id) == []
-    assert len(score(load_reward_model(run.reward), [], batch_size=2, pad_id=chat.pad_id)) == 0
+    assert len(score(load_reward_model(run.reward), [], batch_size=2, eos_id=1, pad_id=2)) == 0
     assert len(divergences(base_model, base_model, [], batch_size=2, pad_id=chat.pad_id)) == 0
