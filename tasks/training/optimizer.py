@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 class OptimizerParams(StageParams):
     """AdamW (Loshchilov and Hutter 2019) and the bound on the gradient."""
 
-    learning_rate: float = Field(1e-3, gt=0, description="the peak of the schedule")
-    beta1: float = Field(0.9, ge=0, lt=1)
-    beta2: float = Field(0.95, ge=0, lt=1)
-    epsilon: float = Field(1e-8, gt=0)
-    weight_decay: float = Field(0.1, ge=0, description="on matrices only: not on norms and biases")
-    clip_norm: float = Field(1.0, gt=0, description="largest norm of the whole gradient")
+    learning_rate: float = Field(default=1e-3, gt=0, description="the peak of the schedule")
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    beta2: float = Field(default=0.95, ge=0, lt=1)
+    epsilon: float = Field(default=1e-8, gt=0)
+    weight_decay: float = Field(default=0.1, ge=0, description="on matrices only: not on norms and biases")
+    clip_norm: float = Field(default=1.0, gt=0, description="largest norm of the whole gradient")
 
 
 def adamw(model: nn.Module, params: OptimizerParams) -> torch.optim.AdamW:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal
 
 from tasks.parameters import ParameterError
@@ -31,7 +30,8 @@ def choose_device(resources: TrainingResources) -> torch.device:
         )
     if resources.accelerator == "gpu" and not torch.cuda.is_available():
         raise ParameterError(
-            "resources.yaml: training.accelerator is gpu, but PyTorch sees no GPU here. Set it to auto or cpu."
+            "resources.yaml: training.accelerator is gpu, but PyTorch sees no GPU here. "
+            "Set it to auto or cpu."
         )
     torch.set_num_threads(resources.threads or len(os.sched_getaffinity(0)))
     return torch.device("cuda" if resources.accelerator != "cpu" and torch.cuda.is_available() else "cpu")
@@ -49,7 +49,7 @@ def resolve_precision(precision: Precision, device: torch.device) -> ResolvedPre
     return "bf16" if capabilities.get("avx512_bf16") or capabilities.get("amx_bf16") else "fp32"
 
 
-def autocast(precision: ResolvedPrecision, device: torch.device) -> AbstractContextManager[None]:
+def autocast(precision: ResolvedPrecision, device: torch.device) -> torch.autocast:
     """The context in which a forward pass runs under ``precision``; weights stay in fp32."""
     import torch
 

@@ -12,8 +12,10 @@ class ScheduleParams(StageParams):
     """How the learning rate goes over the steps, as a share of its peak."""
 
     kind: Literal["cosine", "linear", "constant"] = "cosine"
-    warmup_steps: int = Field(0, ge=0, description="steps of linear rise; the peak is reached at the last")
-    min_ratio: float = Field(0.1, ge=0, le=1, description="share of the peak at the last step")
+    warmup_steps: int = Field(
+        default=0, ge=0, description="steps of linear rise; the peak is reached at the last"
+    )
+    min_ratio: float = Field(default=0.1, ge=0, le=1, description="share of the peak at the last step")
 
 
 def learning_rate_ratio(schedule: ScheduleParams, step: int, steps: int) -> float:

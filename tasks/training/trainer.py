@@ -7,14 +7,12 @@ that is killed and started again goes on from the newest checkpoint and ends wit
 from __future__ import annotations
 
 import logging
-import random
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
@@ -25,61 +23,31 @@ from tasks.stage import StageError, Tracker
 from tasks.training.checkpoints import Checkpoint, CheckpointDirectory
 from tasks.training.fingerprint import Fingerprint
 from tasks.training.nonfinite import first_bad_layer
+from tasks.training.objective import Batch, Examples, Objective, evaluate, micro_batches
 from tasks.training.optimizer import OptimizerParams, adamw
 from tasks.training.precision import Precision, ResolvedPrecision, autocast, choose_device, resolve_precision
+from tasks.training.random_state import random_state, seeded, set_random_state
 from tasks.training.schedule import ScheduleParams, learning_rate_ratio
 
 log = logging.getLogger("gristmill")
-
-Batch = dict[str, Tensor]
-"""Named tensors whose first dimension is the row (an example); a micro-batch is some of the rows."""
 
 
 class TrainerParams(StageParams):
     """What every stage on the shared loop has in its section of ``params.yaml``."""
 
-    steps: int = Field(1000, ge=1, description="optimizer steps of the whole run")
-    batch_size: int = Field(32, ge=1, description="examples of one optimizer step")
-    micro_batch_size: int = Field(32, ge=1, description="examples that pass the model together")
+    steps: int = Field(default=1000, ge=1, description="optimizer steps of the whole run")
+    batch_size: int = Field(default=32, ge=1, description="examples of one optimizer step")
+    micro_batch_size: int = Field(default=32, ge=1, description="examples that pass the model together")
     precision: Precision = "auto"
-    seed: int = Field(0, ge=0)
+    seed: int = Field(default=0, ge=0)
     optimizer: OptimizerParams = OptimizerParams()
     schedule: ScheduleParams = ScheduleParams()
     validate_every: int = Field(
         200, ge=1, description="steps between validations; the last step always has one"
     )
-    checkpoint_every: int = Field(1000, ge=1, description="steps between checkpoints")
-    keep_checkpoints: int = Field(2, ge=1)
-    log_every: int = Field(10, ge=1, description="steps between lines of the history")
-
-
-@dataclass(frozen=True)
-class Objective:
-    """What training minimises, as pure functions of a micro-batch.
-
-    loss: ``(model, micro_batch)`` to the loss summed over the micro-batch's targets, a scalar with gradient.
-    targets: ``(batch)`` to the number of its targets, without a forward pass.
-    measures: ``(model, micro_batch)`` to further sums over the targets, such as the number ranked rightly;
-        validation reports each divided by the number of targets.
-    unit: what a target is, in the plural, for the log.
-    """
-
-    loss: Callable[[nn.Module, Batch], Tensor]
-    targets: Callable[[Batch], int]
-    measures: Callable[[nn.Module, Batch], dict[str, Tensor]] | None = None
-    unit: str = "tokens"
-
-
-@dataclass(frozen=True)
-class Examples:
-    """Where batches come from.
-
-    at_step: step (1 … steps) to the whole batch of that optimizer step; a pure function, asked in any order.
-    validation: a new pass over the validation examples, in micro-batches; each example exactly once.
-    """
-
-    at_step: Callable[[int], Batch]
-    validation: Callable[[], Iterable[Batch]]
+    checkpoint_every: int = Field(default=1000, ge=1, description="steps between checkpoints")
+    keep_checkpoints: int = Field(default=2, ge=1)
+    log_every: int = Field(default=10, ge=1, description="steps between lines of the history")
 
 
 @dataclass(frozen=True)
@@ -147,44 +115,6 @@ def fit(
     return FitResult(params.steps, run.progress.targets_seen, precision, run.progress.history)
 
 
-def evaluate(
-    model: nn.Module,
-    objective: Objective,
-    batches: Iterable[Batch],
-    precision: ResolvedPrecision,
-    device: torch.device,
-) -> dict[str, float]:
-    """``loss`` and the objective's measures, as means per target over all batches, whatever their sizes.
-
-    Raises:
-        StageError: if the batches hold no target.
-    """
-    sums: dict[str, float] = {}
-    targets = 0
-    was_training = model.training
-    model.eval()
-    with torch.no_grad(), autocast(precision, device):
-        for batch in batches:
-            batch = _to_device(batch, device)
-            targets += objective.targets(batch)
-            measured = {"loss": objective.loss(model, batch)}
-            if objective.measures is not None:
-                measured |= objective.measures(model, batch)
-            for name, value in measured.items():
-                sums[name] = sums.get(name, 0.0) + float(value)
-    model.train(was_training)
-    if targets == 0:
-        raise StageError(f"the validation examples hold no {objective.unit} to score")
-    return {name: value / targets for name, value in sums.items()}
-
-
-def micro_batches(batch: Batch, size: int) -> Iterator[Batch]:
-    """Split a batch along its rows into pieces of ``size``; the last may be smaller."""
-    rows = len(next(iter(batch.values())))
-    for first in range(0, rows, size):
-        yield {name: tensor[first : first + size] for name, tensor in batch.items()}
-
-
 @dataclass
 class _Progress:
     """What a run has behind it; together with the weights and the optimizer all that a resume needs."""
@@ -219,7 +149,7 @@ class _Run:
         self.checkpoints = checkpoints
         self.tracker = tracker
         self.optimizer = adamw(model, params.optimizer)
-        self._random_state: dict[str, Any] | None = _seeded(params.seed)
+        self._random_state: dict[str, Any] | None = seeded(params.seed)
         self.progress = _Progress()
         self._clock = time.perf_counter()
         self._clock_targets = 0
@@ -259,7 +189,7 @@ class _Run:
         """One optimizer step on the whole batch of that step; ``update`` applies the gradients."""
         if self._random_state is not None:
             # Only now: starting up a loop and a loader draws random numbers too.
-            _set_random_state(self._random_state)
+            set_random_state(self._random_state)
             self._random_state = None
         step = self.progress.step + 1
         targets = self.objective.targets(batch)
@@ -346,7 +276,7 @@ class _Run:
         state = {
             "optimizer": self.optimizer.state_dict(),
             "progress": asdict(self.progress),
-            "random": _random_state(),
+            "random": random_state(),
         }
         self.checkpoints.save(Checkpoint(self.progress.step, _weights(self.model), state))
         self._clock += time.perf_counter() - started
@@ -426,34 +356,3 @@ def _weights(model: nn.Module) -> dict[str, Tensor]:
     kept = model.state_dict().keys()
     weights = {name: parameter.detach() for name, parameter in model.named_parameters()}
     return weights | {name: buffer for name, buffer in model.named_buffers() if name in kept}
-
-
-def _to_device(batch: Batch, device: torch.device) -> Batch:
-    return {name: tensor.to(device) for name, tensor in batch.items()}
-
-
-def _seeded(seed: int) -> dict[str, Any]:
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    torch.manual_seed(seed)
-    return _random_state()
-
-
-def _random_state() -> dict[str, Any]:
-    """The states of Python's, NumPy's and PyTorch's generators, in types that load without pickled code."""
-    kind, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
-    return {
-        "python": random.getstate(),
-        "numpy": [kind, torch.from_numpy(keys.astype(np.int64)), position, has_gauss, cached],
-        "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-    }
-
-
-def _set_random_state(state: dict[str, Any]) -> None:
-    kind, keys, position, has_gauss, cached = state["numpy"]
-    random.setstate(state["python"])
-    np.random.set_state((kind, keys.numpy().astype(np.uint32), position, has_gauss, cached))
-    torch.set_rng_state(state["torch"])
-    if state["cuda"]:
-        torch.cuda.set_rng_state_all(state["cuda"])
