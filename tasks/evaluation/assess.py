@@ -11,7 +11,7 @@ import numpy as np
 from tasks.evaluation.bench import AssessParams, Bench
 from tasks.evaluation.estimates import NO_DATA, Estimate, NoData, mean, ratio, significant
 from tasks.evaluation.held_out import Instructions, distinct_prompts, read_instructions
-from tasks.evaluation.perplexity import Perplexity, Window, choose_windows, summarise, window_starts
+from tasks.evaluation.perplexity import Perplexity, Window, choose_windows, summarise, window_spans
 from tasks.evaluation.results import (
     AssessReport,
     Check,
@@ -22,7 +22,6 @@ from tasks.evaluation.results import (
     ValidationText,
     check,
 )
-from tasks.evaluation.tokens import TokenCorpus, token_bytes
 from tasks.evaluation.unigram import count_tokens, unigram_losses
 from tasks.resources import Resources
 from tasks.stage import Input, Output, StageError, Tracker, run_as_stage, stage
@@ -31,6 +30,7 @@ from tasks.training.chat import ChatTokenizer, Message
 if TYPE_CHECKING:
     from models.heads import RewardModel
     from models.transformer import CausalLM
+    from tasks.training.batches import TokenIndex
 
 ModelName = Literal["base", "tuned", "aligned"]
 
@@ -57,19 +57,20 @@ def assess(
     Raises:
         StageError: if an input is not what its stage writes, or the models do not fit each other.
     """
+    from tasks.training.batches import read_index
     from tasks.training.precision import choose_device
 
     bench = Bench(params, choose_device(resources.training), ChatTokenizer(tuned))
-    corpus = TokenCorpus(tokens)
+    index = read_index(tokens)
     questions = read_instructions(instructions, params.max_broken)
 
     base_model = bench.load(base)
-    if corpus.index.vocab_size > base_model.config.vocab_size:
+    if index.vocab_size > base_model.config.vocab_size:
         raise StageError(
-            f"{tokens} has tokens of a vocabulary of {corpus.index.vocab_size}, but {base} knows "
+            f"{tokens} has tokens of a vocabulary of {index.vocab_size}, but {base} knows "
             f"{base_model.config.vocab_size}: they are not of one run"
         )
-    validation = _validation(bench, corpus, base_model, token_bytes(tokens))
+    validation = _validation(bench, tokens, index, base_model)
     tuned_model, aligned_model = bench.load(tuned), bench.load(aligned)
     models: dict[ModelName, CausalLM] = {"base": base_model, "tuned": tuned_model, "aligned": aligned_model}
     answers = _answers(bench, questions, models)
@@ -77,7 +78,7 @@ def assess(
     samples = _samples(bench, questions, models)
 
     report = AssessReport(
-        snapshot=corpus.index.snapshot,
+        snapshot=index.snapshot,
         precision=params.precision,
         parameters=base_model.config.parameter_count(),
         validation=validation,
@@ -94,35 +95,34 @@ def assess(
     _write(assessment / "results.json", report.model_dump_json(indent=2) + "\n")
     lines = (json.dumps(sample, ensure_ascii=False, sort_keys=True) + "\n" for sample in samples)
     _write(assessment / "samples.jsonl", "".join(lines))
-    tracker.tag(snapshot=corpus.index.snapshot, precision=params.precision)
+    tracker.tag(snapshot=index.snapshot, precision=params.precision)
     return report
 
 
-def _validation(
-    bench: Bench, corpus: TokenCorpus, base: CausalLM, bytes_V: np.ndarray | None
-) -> ValidationText:
+def _validation(bench: Bench, tokens: Path, index: TokenIndex, base: CausalLM) -> ValidationText:
     from models.transformer import CausalLM, initialise
     from tasks.evaluation.losses import scored_counts
+    from tasks.evaluation.tokens import chunks, document_bounds, open_split, token_bytes
 
     limit = base.config.max_position_embeddings
     context = min(bench.params.context or limit, limit)
-    files = list(corpus.files("validation"))
-    spans: list[tuple[int, int, int]] = []  # file, start, end
-    for number, ids in enumerate(files):
-        spans += [(number, *span) for span in window_starts(*corpus.documents(ids), context)]
+    stream = open_split(tokens, index, "validation")
+    spans = list(window_spans(*document_bounds(stream, index.special_tokens.bos), context))
     chosen = choose_windows(spans, bench.params.validation_tokens, bench.params.seed)
-    windows = [Window(np.asarray(files[number][start:end])) for number, start, end in chosen]
+    windows = [Window(stream.read(start, end - start)) for start, end in chosen] if stream else []
     counts_N = scored_counts(windows)
 
     untrained = CausalLM(base.config)
     initialise(untrained, base.config, bench.params.seed)
-    counts_V = count_tokens(corpus.chunks("train"), base.config.vocab_size, corpus.bos_id)
+    counts_V = count_tokens(
+        chunks(open_split(tokens, index, "train")), base.config.vocab_size, index.special_tokens.bos
+    )
     losses = {
         "base": bench.losses(base, windows),
         "untrained": bench.losses(untrained.to(bench.device).eval(), windows),
         "unigram": unigram_losses(counts_V, windows),
     }
-    text_bytes = None
+    text_bytes, bytes_V = None, token_bytes(tokens)
     if bytes_V is not None:
         text_bytes = sum(int(bytes_V[window.tokens[1:]].sum()) for window in windows)
     return ValidationText(
@@ -131,7 +131,7 @@ def _validation(
         windows=len(windows),
         windows_available=len(spans),
         tokens=int(counts_N.sum()),
-        tokens_available=sum(end - start - 1 for _, start, end in spans),
+        tokens_available=sum(end - start - 1 for start, end in spans),
         text_bytes=text_bytes,
         models={name: summarise(loss_N, counts_N, text_bytes) for name, loss_N in losses.items()},
     )

@@ -53,7 +53,7 @@ def summarise(losses_N: np.ndarray, counts_N: np.ndarray, text_bytes: int | None
     )
 
 
-def window_starts(starts_D: np.ndarray, ends_D: np.ndarray, context: int) -> Iterator[tuple[int, int]]:
+def window_spans(starts_D: np.ndarray, ends_D: np.ndarray, context: int) -> Iterator[tuple[int, int]]:
     """Positions [start, end) of windows that score every token of each document but its first exactly once.
 
     A window is ``context`` inputs wide and the next one begins ``context`` tokens later (the stride equals
@@ -64,10 +64,8 @@ def window_starts(starts_D: np.ndarray, ends_D: np.ndarray, context: int) -> Ite
             yield first, min(first + context + 1, end)
 
 
-def choose_windows(
-    spans: list[tuple[int, int, int]], limit: int | None, seed: int
-) -> list[tuple[int, int, int]]:
-    """As many windows (file, start, end), drawn at random, as it takes to score ``limit`` tokens.
+def choose_windows(spans: list[tuple[int, int]], limit: int | None, seed: int) -> list[tuple[int, int]]:
+    """As many windows (start, end), drawn at random, as it takes to score ``limit`` tokens.
 
     Whole windows only, each at most once, in the order of the text; all of them where ``limit`` is None or is
     not reached.
@@ -79,5 +77,5 @@ def choose_windows(
         if scored >= limit:
             break
         chosen.append(spans[index])
-        scored += spans[index][2] - spans[index][1] - 1
+        scored += spans[index][1] - spans[index][0] - 1
     return sorted(chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,27 +11,33 @@ import torch
 
 from tasks.evaluation.estimates import NO_DATA
 from tasks.evaluation.losses import scored_counts, sequence_losses
-from tasks.evaluation.perplexity import Perplexity, Window, choose_windows, summarise, window_starts
-from tasks.evaluation.tokens import TokenCorpus, token_bytes
+from tasks.evaluation.perplexity import Perplexity, Window, choose_windows, summarise, window_spans
+from tasks.evaluation.tokens import chunks, document_bounds, open_split, token_bytes
 from tasks.evaluation.unigram import count_tokens, unigram_losses
-from tasks.stage import StageError
+from tasks.training.batches import TokenStream, read_index
 from tasks.training.chat import ChatTokenizer, Message
 
 CONTEXT = 16
 
 
+def split_of(tokens: Path, split: str) -> TokenStream:
+    stream = open_split(tokens, read_index(tokens), split)
+    assert stream is not None
+    return stream
+
+
 @pytest.fixture
 def windows(run) -> list[Window]:
-    corpus = TokenCorpus(run.tokens)
-    (ids,) = corpus.files("validation")
-    return [Window(np.asarray(ids[a:b])) for a, b in window_starts(*corpus.documents(ids), CONTEXT)]
+    stream = split_of(run.tokens, "validation")
+    bounds = document_bounds(stream, read_index(run.tokens).special_tokens.bos)
+    return [Window(stream.read(start, end - start)) for start, end in window_spans(*bounds, CONTEXT)]
 
 
 def test_every_token_but_the_first_of_each_document_is_scored_once():
     starts_D, ends_D = np.array([0, 40, 42, 59]), np.array([40, 42, 59, 60])
     scored = [
         position
-        for start, end in window_starts(starts_D, ends_D, CONTEXT)
+        for start, end in window_spans(starts_D, ends_D, CONTEXT)
         for position in range(start + 1, end)
     ]
     assert sorted(scored) == sorted(set(range(60)) - set(starts_D.tolist()))
@@ -84,10 +91,10 @@ def test_only_answers_and_their_ends_are_scored_in_a_dialogue(run, base_model):
 
 
 def test_the_unigram_loss_is_that_of_a_naive_count(run, windows):
-    corpus = TokenCorpus(run.tokens)
-    vocabulary = corpus.index.vocab_size
-    (train,) = corpus.files("train")
-    seen = [token for token in train.tolist() if token != corpus.bos_id]
+    index = read_index(run.tokens)
+    vocabulary, bos_id = index.vocab_size, index.special_tokens.bos
+    train = split_of(run.tokens, "train")
+    seen = [token for token in train.read(0, len(train)).tolist() if token != bos_id]
     expected = [
         -sum(
             math.log((seen.count(token) + 1) / (len(seen) + vocabulary))
@@ -95,21 +102,29 @@ def test_the_unigram_loss_is_that_of_a_naive_count(run, windows):
         )
         for window in windows
     ]
-    counts_V = count_tokens(corpus.chunks("train"), vocabulary, corpus.bos_id)
+    counts_V = count_tokens(chunks(train), vocabulary, bos_id)
     np.testing.assert_allclose(unigram_losses(counts_V, windows), expected, rtol=1e-12)
 
 
 def test_the_bytes_of_all_tokens_are_the_bytes_of_the_text(run):
-    corpus = TokenCorpus(run.tokens)
     bytes_V = token_bytes(run.tokens)
     assert bytes_V is not None
     for split in ("train", "validation"):
-        (ids,) = corpus.files(split)
-        assert int(bytes_V[ids].sum()) == corpus.index.splits[split][0].bytes
+        stream = split_of(run.tokens, split)
+        assert int(bytes_V[stream.read(0, len(stream))].sum()) == stream.bytes
+
+
+def test_documents_are_found_across_chunks(run, monkeypatch):
+    bos_id = read_index(run.tokens).special_tokens.bos
+    stream = split_of(run.tokens, "validation")
+    whole = document_bounds(stream, bos_id)
+    monkeypatch.setattr("tasks.evaluation.tokens.CHUNK", 7)
+    np.testing.assert_array_equal(document_bounds(stream, bos_id), whole)
+    assert len(whole[0]) == read_index(run.tokens).splits["validation"][0].documents
 
 
 def test_a_limit_takes_whole_windows_and_each_once():
-    spans = [(0, start, start + 11) for start in range(0, 1000, 10)]
+    spans = [(start, start + 11) for start in range(0, 1000, 10)]
     chosen = choose_windows(spans, limit=95, seed=3)
     assert len(chosen) == len(set(chosen)) == 10
     assert chosen == sorted(chosen)
@@ -121,13 +136,3 @@ def test_a_limit_takes_whole_windows_and_each_once():
 def test_nothing_scored_is_no_data(base_model):
     losses_N = sequence_losses(base_model, [], batch_size=4)
     assert summarise(losses_N, scored_counts([]), text_bytes=0) == NO_DATA
-
-
-def test_a_token_file_that_is_cut_short_is_named(run, tmp_path):
-    import shutil
-
-    shutil.copytree(run.tokens, tmp_path / "tokens")
-    broken = tmp_path / "tokens" / "validation-00000.bin"
-    broken.write_bytes(broken.read_bytes()[:-1])
-    with pytest.raises(StageError, match=r"validation-00000\.bin"):
-        list(TokenCorpus(tmp_path / "tokens").files("validation"))
