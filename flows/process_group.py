@@ -14,7 +14,8 @@ from typing import IO
 
 import psutil
 
-GRACE_SECONDS = 10.0
+GRACE_SECONDS = 5.0
+"""Between SIGTERM and SIGKILL."""
 
 
 class OutOfTime(Exception):
@@ -23,11 +24,16 @@ class OutOfTime(Exception):
 
 @contextmanager
 def process_group(
-    command: Sequence[str], *, cwd: Path, env: dict[str, str], output: int | IO[bytes] = subprocess.PIPE
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    env: dict[str, str],
+    output: int | IO[bytes] = subprocess.PIPE,
+    grace: float = GRACE_SECONDS,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command; at the end of the block every process of its session is stopped.
 
-    First by SIGTERM, after `GRACE_SECONDS` by SIGKILL. If this process is itself killed so hard that the end
+    First by SIGTERM, after ``grace`` seconds by SIGKILL. If this process is itself killed so that the end
     of the block is never reached, a guard sees the pipe to it close and does the same.
     """
     process = subprocess.Popen(
@@ -41,11 +47,11 @@ def process_group(
     )
     guard = None
     try:
-        guard = _guard(process.pid)
+        guard = _guard(process.pid, grace)
         yield process
     finally:
         try:
-            _stop(process)
+            _stop(process, grace)
         finally:
             if guard is not None:
                 guard.kill()
@@ -93,8 +99,8 @@ def _text(line: bytes) -> str:
     return line.rstrip(b"\r").rsplit(b"\r", 1)[-1].decode("utf-8", "replace").rstrip()
 
 
-def _guard(leader: int) -> subprocess.Popen[bytes]:
-    script = f"read -r _; kill -TERM -{leader}; sleep {GRACE_SECONDS:g}; kill -KILL -{leader}"
+def _guard(leader: int, grace: float) -> subprocess.Popen[bytes]:
+    script = f"read -r _; kill -TERM -{leader}; sleep {grace:g}; kill -KILL -{leader}"
     return subprocess.Popen(
         ["/bin/sh", "-c", script],
         stdin=subprocess.PIPE,
@@ -104,8 +110,8 @@ def _guard(leader: int) -> subprocess.Popen[bytes]:
     )
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    for number, patience in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, GRACE_SECONDS)):
+def _stop(process: subprocess.Popen[bytes], grace: float) -> None:
+    for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, GRACE_SECONDS)):
         deadline = time.monotonic() + patience
         first = True
         while members := _members(process):

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flows.checks import check_parameters
 from flows.graph import Graph, inspect_graph
+from flows.logs import explain_failures_briefly
 from flows.project import PARAMETERS, BadInput, find_project
 from flows.stage import Outcome, run_stage
 from flows.tracking import FLOW_RUN_TAG, Tracking, anchored, run_directory, spool_root
@@ -105,6 +106,7 @@ def workspace(run: RunParameters, *stages: str) -> Iterator[Workspace]:
     if enclosing is not None:
         yield enclosing
         return
+    explain_failures_briefly()
     log = _logger()
     project = find_project()
     graph, changed = inspect_graph(project)
@@ -191,6 +193,7 @@ def with_changes(params: Path, assignments: list[str]) -> str:
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 4096
+    yaml.indent(mapping=2, sequence=4, offset=2)
     try:
         content = yaml.load(params.read_text("utf-8"))
         for assignment in assignments:

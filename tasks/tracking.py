@@ -12,6 +12,7 @@ import fcntl
 import json
 import logging
 import os
+import re
 import time
 import uuid
 from collections.abc import Iterator
@@ -225,7 +226,7 @@ def _sync_spool(client: Any, spool: Path, experiment: str, state: _State) -> Non
                     client, experiment, event["stage"], f"{state.get('key')}/{key}", tags, event["time"]
                 )
                 state.put(**{f"{key}.run": run})
-                params = [Param(name, str(value)[:6000]) for name, value in event["params"].items()]
+                params = [Param(_allowed(name), str(value)[:6000]) for name, value in event["params"].items()]
                 for first in range(0, len(params), 100):
                     client.log_batch(run, params=params[first : first + 100])
             case "start":
@@ -318,6 +319,11 @@ class _State:
         partial = self._path.with_suffix(".partial")
         partial.write_text(json.dumps(self.content, indent=1), "utf-8")
         partial.replace(self._path)
+
+
+def _allowed(name: str) -> str:
+    """A name as MLflow takes it: a licence or a language code may hold characters that it refuses."""
+    return re.sub(r"[^\w\-. :/]", "_", name)
 
 
 def _flat(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -90,7 +90,9 @@ class Project:
             subprocess.run(command, cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
 
     def git(self, *arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=self.folder, check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.folder, check=True, capture_output=True, text=True
+        )
         return done.stdout.strip()
 
     @property
@@ -117,6 +119,20 @@ def pair(project: Project) -> Project:
     return project
 
 
+@pytest.fixture
+def journey(project: Project) -> Project:
+    """A committed project with all stages of the real dvc.yaml, each reading from where the real one does."""
+    root = Path(__file__).parents[2]
+    graph = yaml.safe_load((root / "dvc.yaml").read_text())["stages"]
+    makers = {output: name for name, stage in graph.items() for output in stage["outs"]}
+    for name, stage in graph.items():
+        inputs = [makers[path] for path in stage["deps"] if path in makers]
+        project.stage(name, inputs or ["source.txt"])
+    (project.folder / "prefect.yaml").write_text((root / "prefect.yaml").read_text())
+    project.commit()
+    return project
+
+
 @pytest.fixture(scope="session")
 def prefect_server() -> Iterator[None]:
     """A real Prefect server on a database of its own, once for all tests that run flows."""
@@ -129,9 +145,9 @@ def prefect_server() -> Iterator[None]:
 @pytest.fixture
 def in_flow(prefect_server: None) -> Callable[[Callable], object]:
     """Call a function inside a flow."""
-    from prefect import flow
+    from prefect import Flow
 
     def call(function: Callable) -> object:
-        return flow(function, name="test", persist_result=False)()
+        return Flow(function, name="test", persist_result=False)()
 
     return call

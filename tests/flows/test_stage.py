@@ -18,9 +18,9 @@ def running(folder: Path) -> list[int]:
     found = []
     for process in psutil.process_iter():
         try:
-            if process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
-                if Path(process.cwd()) == folder:
-                    found.append(process.pid)
+            living = process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE
+            if living and Path(process.cwd()) == folder:
+                found.append(process.pid)
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
     return found

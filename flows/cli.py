@@ -1,0 +1,208 @@
+"""The command `gristmill`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from flows.project import RESOURCES, BadInput, find_project
+
+FLOWS = {
+    "pipeline": "the whole journey (the default)",
+    "corpus": "documents to tokens",
+    "pretraining": "tokens to a base model",
+    "alignment": "base model to aligned model",
+    "release": "assessment, released model, report",
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; status 0: done, 1: something failed, 2: bad input, 130 or 143: stopped."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.command(arguments)
+    except BadInput as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `gristmill explain … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gristmill", description="Raw documents in, a released language model out, again and again."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = _command(commands, "run", _run, "bring the whole journey, or a part of it, up to date")
+    flows = "; ".join(f"{name}: {what}" for name, what in FLOWS.items())
+    run.add_argument("flow", nargs="?", default="pipeline", choices=FLOWS, metavar="FLOW", help=flows)
+    run.add_argument(
+        "--set", action="append", default=[], metavar="SECTION.KEY=VALUE",
+        help="change a parameter for this run, which then gets a folder and a git branch of its own",
+    )  # fmt: skip
+    run.add_argument("--name", help="name of the run in MLflow and of its branch runs/NAME")
+
+    _command(commands, "ui", _ui, "start Prefect's and MLflow's servers and the deployments")
+
+    chat = _command(commands, "chat", _chat, "talk with the released model")
+    chat.add_argument("--model", type=Path, metavar="DIR", help="another model (default: artifacts/release)")
+    chat.add_argument("--prompt", metavar="TEXT", help="answer this and end")
+    chat.add_argument("--temperature", type=float, default=0.7, help="0: always the likeliest token")
+    chat.add_argument(
+        "--top-p", type=float, default=0.9, metavar="P", help="sample from this much probability"
+    )
+    chat.add_argument("--max-tokens", type=int, default=200, metavar="N", help="of an answer, at most")
+    chat.add_argument("--seed", type=int, default=0, help="the same seed gives the same answers")
+
+    explain = _command(commands, "explain", _explain, "tell a document's story: where it is, what dropped it")
+    explain.add_argument("id", metavar="ID", help="the document's id, or its beginning")
+
+    report = _command(commands, "report", _report, "show the report of the last run")
+    report.add_argument("--no-open", action="store_true", help="print the path only")
+
+    _command(commands, "doctor", _doctor, "check this machine and say how to mend what is missing")
+    return parser
+
+
+def _command(
+    commands: Any, name: str, function: Callable[[argparse.Namespace], int], summary: str
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    parser.set_defaults(command=function)
+    return parser
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    project = _enter_project()
+    from flows.servers import ServerFailed, prefect_for_a_run
+
+    # Readable on a terminal: the time, who speaks, what is said. The UI shows the rest.
+    for kind, who in (("FLOW", "flow"), ("TASK", "task")):
+        os.environ.setdefault(
+            f"PREFECT_LOGGING_FORMATTERS_STANDARD_{kind}_RUN_FMT",
+            f"%(asctime)s %({who}_run_name)s | %(message)s",
+        )
+    try:
+        with prefect_for_a_run(_work(project)) as ready:
+            return _run_flow(arguments, ready)
+    except ServerFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def _run_flow(arguments: argparse.Namespace, ready: Callable[[], None]) -> int:
+    import importlib
+
+    from prefect.exceptions import TerminationSignal
+    from pydantic import ValidationError
+
+    from flows.stage import StageFailed
+    from flows.workspace import RunParameters
+
+    try:
+        run = RunParameters(set=arguments.set, name=arguments.name)
+    except ValidationError as error:
+        raise BadInput(f"--name {arguments.name}: {error.errors()[0]['msg']}") from None
+    flow = getattr(importlib.import_module(f"flows.{arguments.flow}"), arguments.flow)
+    again = "the same command goes on from what is done"
+    ready()
+    try:
+        flow(run)
+    except StageFailed as error:
+        where = " in the folder of the run" if run.set else ""
+        print(f"error: {error}\nmend that; {again}{where}", file=sys.stderr)
+        return 1
+    except (KeyboardInterrupt, TerminationSignal) as stop:
+        print(f"stopped; {again}", file=sys.stderr)
+        return 128 + (signal.SIGINT if isinstance(stop, KeyboardInterrupt) else signal.SIGTERM)
+    return 0
+
+
+def _ui(arguments: argparse.Namespace) -> int:
+    project = _enter_project()
+    from flows.servers import ServerFailed
+    from flows.ui import serve
+
+    try:
+        serve(project, _resources(project))
+    except ServerFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _chat(arguments: argparse.Namespace) -> int:
+    from tasks.release.chat import ChatError, Sampling, chat, open_model
+
+    directory = arguments.model or find_project() / "artifacts" / "release"
+    try:
+        sampling = Sampling(arguments.temperature, arguments.top_p, arguments.max_tokens, arguments.seed)
+        chat(open_model(directory), sampling, arguments.prompt)
+    except ChatError as error:
+        raise BadInput(str(error)) from None
+    return 0
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    from tasks.corpus.explain import UnknownDocument, explain, render
+
+    try:
+        print(render(explain(find_project() / "data", arguments.id)))
+    except UnknownDocument as error:
+        raise BadInput(str(error)) from None
+    return 0
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    page = find_project() / "reports" / "index.html"
+    if not page.exists():
+        raise BadInput(f"there is no report yet ({page}): `gristmill run` makes it")
+    print(page)
+    display = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if display and not arguments.no_open:
+        import webbrowser
+
+        webbrowser.open(page.as_uri())
+    return 0
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from flows.doctor import examine
+
+    findings = examine(find_project())
+    for finding in findings:
+        print(finding)
+    return int(any(finding.verdict == "fail" for finding in findings))
+
+
+def _enter_project() -> Path:
+    project = find_project()
+    os.chdir(project)
+    return project
+
+
+def _resources(project: Path) -> Any:
+    from tasks.parameters import ParameterError, load_resources
+
+    try:
+        return load_resources(project / RESOURCES)
+    except ParameterError as error:
+        raise BadInput(str(error)) from None
+
+
+def _work(project: Path) -> Path:
+    return project / _resources(project).work
+
+
+if __name__ == "__main__":
+    sys.exit(main())
