@@ -45,8 +45,8 @@ def generate(
 ) -> Generation:
     """Continue every prompt until `eos_id` or for `max_new_tokens`; stops early when all rows have ended.
 
-    Tokens are chosen as `sampling.choose` does. `cast` runs the network under autocast in that type. The
-    result lies on the model's device.
+    Tokens are chosen as `sampling.choose` does. `cast` runs the network under autocast in that type; without
+    it the weights' own type is used, even inside a caller's autocast. The result lies on the model's device.
 
     Raises `ValueError` for no prompts or an empty one, for a temperature above 0 without a generator, and
     when the longest prompt and `max_new_tokens` together exceed `max_position_embeddings`.
@@ -74,8 +74,6 @@ def generate(
                 ended_B |= chosen_B == eos_id
                 if bool(ended_B.all()):
                     break
-    # Under a caller's autocast, the weights cast here without gradient would serve the caller's training.
-    torch.clear_autocast_cache()
     mask_BR = mask_BR[:, : end - width]
     padding_BT = torch.cat((padding_BT[:, :width], ~mask_BR), dim=1)
     return Generation(tokens_BT[:, :end], padding_BT, mask_BR, width)

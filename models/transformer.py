@@ -78,16 +78,14 @@ class Decoder(nn.Module):
 
         `padding_BT` is True on padding; it is needed only for padding on the left, as no token looks to its
         right. With a `cache` it covers the cached positions too and is as wide as cached and new tokens
-        together. `positions_BT` counts the tokens of a row from 0; by default padding is not counted.
-        States at padding are finite and mean nothing.
+        together. `positions_BT` counts from 0 at the first column by default; rotary attention depends on
+        differences only, so padding on the left does not change a row. States at padding mean nothing.
 
         Raises `ValueError` for more tokens than `max_position_embeddings` or than the cache holds.
         """
         length = tokens_BT.shape[1]
         start = cache.used if cache is not None else 0
         self._check_length(start, length, padding_BT, cache)
-        if padding_BT is not None and positions_BT is None:
-            positions_BT = ((~padding_BT).cumsum(1) - 1).clamp(min=0)[:, start:]
         mask = attention_mask(length, start, padding_BT, tokens_BT.device)
         rotary = self.rotary(length, start, positions_BT)
         x_BTC = self.embed_tokens(tokens_BT)

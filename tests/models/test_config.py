@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 from transformers import LlamaConfig
@@ -5,7 +7,7 @@ from transformers import LlamaConfig
 from models.config import ModelConfig
 from models.transformer import CausalLM
 
-SIZES = {
+SIZES: dict[str, Any] = {
     "vocab_size": 97,
     "hidden_size": 32,
     "intermediate_size": 56,
@@ -59,7 +61,7 @@ def test_transformers_reads_our_settings(config):
     theirs = LlamaConfig.from_dict(config.to_huggingface("LlamaForCausalLM"))
     for name, value in config.model_dump(exclude={"rope_theta"}).items():
         assert getattr(theirs, name) == value, name
-    assert theirs.rope_parameters["rope_theta"] == config.rope_theta
+    assert theirs.rope_parameters == {"rope_type": "default", "rope_theta": config.rope_theta}
     assert theirs.head_dim == config.head_dim
 
 
@@ -83,7 +85,7 @@ def test_absent_settings_have_the_defaults_of_transformers():
     ours = ModelConfig.from_huggingface(sparse | {"model_type": "llama"})
     for name, value in ours.model_dump(exclude={"rope_theta"}).items():
         assert getattr(theirs, name) == value, name
-    assert ours.rope_theta == theirs.rope_parameters["rope_theta"]
+    assert theirs.rope_parameters == {"rope_type": "default", "rope_theta": ours.rope_theta}
 
 
 @pytest.mark.parametrize(

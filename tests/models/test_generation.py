@@ -1,7 +1,9 @@
+from typing import Any
+
 import pytest
 import torch
 from torch.nn import functional as F
-from transformers import AutoModelForCausalLM
+from transformers import LlamaForCausalLM
 
 from models.generation import generate, stream
 from models.hub import save_model
@@ -22,7 +24,7 @@ def sample(model, seed, prompts=PROMPTS, **changes):
 
 def test_greedy_generation_equals_transformers(model, tmp_path):
     save_model(model, tmp_path)
-    theirs = AutoModelForCausalLM.from_pretrained(tmp_path)
+    theirs: Any = LlamaForCausalLM.from_pretrained(tmp_path)
     ours = greedy(model)
     prompts_BT = ours.tokens_BT[:, : ours.prompt_length]
     expected = theirs.generate(
@@ -88,7 +90,7 @@ def test_generation_under_autocast_is_repeatable(model):
 
 def test_generation_does_not_disturb_a_training_step_around_it(model):
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        tokens_BT = sample(model, 1).tokens_BT
+        tokens_BT = sample(model, 1, cast=torch.bfloat16).tokens_BT
         logits_BTV = model(tokens_BT)
     F.cross_entropy(logits_BTV.float().flatten(0, 1), tokens_BT.flatten()).backward()
     assert all(parameter.grad is not None for parameter in model.parameters())

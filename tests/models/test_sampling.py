@@ -17,7 +17,7 @@ def test_tokens_are_drawn_as_often_as_the_definition_says(temperature, top_p):
     logits_V = torch.tensor([0.1, 2.0, -1.0, 1.3, 0.7, -3.0])
     kept = logits_V[None] / temperature
     if top_p < 1:
-        kept = TopPLogitsWarper(top_p)(None, kept)
+        kept = TopPLogitsWarper(top_p)(torch.LongTensor(), kept)
     expected_V = torch.softmax(kept[0], dim=-1)
     found_V = frequencies(logits_V, temperature, top_p)
     # four standard deviations of a frequency over 40,000 draws are at most 0.01

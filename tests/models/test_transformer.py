@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from models.attention import KeyValueCache
+from models.attention import KeyValueCache, attention_mask
 from models.heads import RewardModel, ValueModel
 from models.transformer import CausalLM, RMSNorm, initialise
 
@@ -50,6 +50,16 @@ def test_padding_gives_finite_gradients(model, config):
     padding_BT = torch.tensor([[True, True, False, False]])
     model(tokens(config, 1, 4), padding_BT=padding_BT)[~padding_BT].logsumexp(-1).sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+def test_the_mask_of_padded_rows_leaves_no_query_without_a_key():
+    padding_BS = torch.tensor([[True, True, False, False], [False, False, False, False]])
+    mask = attention_mask(3, 1, padding_BS, torch.device("cpu"))
+    assert mask is not None
+    assert mask[:, 0].int().tolist() == [
+        [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]],
+        [[1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]],
+    ]
 
 
 def test_given_positions_are_used(model, config):
@@ -158,9 +168,9 @@ def test_initialisation_has_the_stated_spreads(config):
     config = config.model_copy(update={"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 8})
     model = CausalLM(config)
     initialise(model, config, seed=1)
-    layer = model.model.layers[3]
-    for matrix in (model.model.embed_tokens, layer.self_attn.q_proj, layer.mlp.gate_proj):
-        assert matrix.weight.std().item() == pytest.approx(0.2, rel=0.03)
-    for residual in (layer.self_attn.o_proj, layer.mlp.down_proj):
-        assert residual.weight.std().item() == pytest.approx(0.2 / 4, rel=0.03)
-    assert (layer.input_layernorm.weight == 1).all()
+    weights = {name.removeprefix("model.layers.3."): weight for name, weight in model.named_parameters()}
+    for name in ("model.embed_tokens.weight", "self_attn.q_proj.weight", "mlp.gate_proj.weight"):
+        assert weights[name].std().item() == pytest.approx(0.2, rel=0.03)
+    for name in ("self_attn.o_proj.weight", "mlp.down_proj.weight"):
+        assert weights[name].std().item() == pytest.approx(0.2 / 4, rel=0.03)
+    assert (weights["input_layernorm.weight"] == 1).all()
