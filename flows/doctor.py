@@ -46,7 +46,7 @@ def examine(project: Path) -> list[Finding]:
         resources = load_resources(project / RESOURCES)
     except ParameterError as error:
         findings.append(Finding("fail", "resources", str(error)))
-        resources = Resources()
+        resources = Resources.model_validate({})
     work = project / resources.work
     findings += [
         _java(work),

@@ -121,6 +121,7 @@ def sync(directory: Path, tracking: TrackingResources) -> str | None:
     from mlflow.tracking import MlflowClient
 
     logging.getLogger("alembic").setLevel(logging.WARNING)
+    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # each retry, else
     directory.mkdir(parents=True, exist_ok=True)
     database = _database(tracking)
     if database is not None:
@@ -165,6 +166,8 @@ def _sync(client: Any, directory: Path, tracking: TrackingResources) -> str | No
     from mlflow.entities import RunTag
 
     state = _State(directory / STATE)
+    if state.get("uri") not in (None, tracking.uri):  # ids hold on one server only; runs are found by key
+        state.content = {"key": state.get("key")}
     experiment = state.get("experiment") or _experiment(client, tracking)
     state.put(experiment=experiment, uri=tracking.uri, key=state.get("key") or uuid.uuid4().hex)
     description = described(directory)
