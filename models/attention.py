@@ -83,7 +83,7 @@ class RotaryEmbedding(nn.Module):
 
 
 def rotate(x_BTHD: Tensor, cos: Tensor, sin: Tensor, dtype: torch.dtype) -> Tensor:
-    """Turn channel pairs (i, i + D/2) by the angles of their positions; computed in fp32, returned as `dtype`.
+    """Turn channel pairs (i, i + D/2) by the angles of their positions, in fp32; returned as `dtype`.
 
     The half-split pairing is that of transformers' `apply_rotary_pos_emb`; the paper pairs neighbours, which
     is the same up to a permutation of the projection's rows.
