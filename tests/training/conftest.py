@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -38,17 +41,19 @@ def tiny_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer.save(str(directory / "tokenizer.json"))
     (directory / "tokenizer_config.json").write_text(json.dumps(tokenizer_config(64)), "utf-8")
     chat = ChatTokenizer(directory)
-    config = ModelConfig(
-        vocab_size=320,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=64,
-        bos_token_id=chat.bos_id,
-        eos_token_id=chat.eos_id,
-        pad_token_id=chat.pad_id,
+    config = ModelConfig.model_validate(
+        {
+            "vocab_size": 320,
+            "hidden_size": 32,
+            "intermediate_size": 64,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "max_position_embeddings": 64,
+            "bos_token_id": chat.bos_id,
+            "eos_token_id": chat.eos_id,
+            "pad_token_id": chat.pad_id,
+        }
     )
     model = CausalLM(config)
     initialise(model, config, 0)
@@ -59,3 +64,30 @@ def tiny_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def chat(tiny_base: Path) -> ChatTokenizer:
     return ChatTokenizer(tiny_base)
+
+
+@pytest.fixture
+def tiny_tokens(tiny_base: Path, tmp_path: Path) -> Path:
+    """A token directory: two files of 700 and 501 tokens to train on, one of 130 to validate on."""
+    directory = tmp_path / "data" / "tokens"
+    directory.mkdir(parents=True)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copyfile(tiny_base / name, directory / name)
+    generator = np.random.default_rng(0)
+    splits: dict[str, list[dict[str, Any]]] = {"train": [], "validation": []}
+    for split, size in (("train", 700), ("train", 501), ("validation", 130)):
+        name = f"{split}-{len(splits[split]):05d}.bin"
+        # A walk with small strides: the next token can be learnt.
+        tokens = np.cumsum(generator.integers(1, 4, size)) % 300
+        tokens.astype("<u2").tofile(directory / name)
+        splits[split].append({"file": name, "tokens": size, "documents": 1, "bytes": 4 * size, "sha256": "0"})
+    chat = ChatTokenizer(tiny_base)
+    index = {
+        "dtype": "uint16",
+        "vocab_size": 320,
+        "special_tokens": {"bos": chat.bos_id, "eos": chat.eos_id, "pad": chat.pad_id},
+        "splits": splits,
+        "snapshot": "5eed",
+    }
+    (directory / "index.json").write_text(json.dumps(index), "utf-8")
+    return directory
