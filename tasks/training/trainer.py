@@ -43,7 +43,7 @@ class TrainerParams(StageParams):
     optimizer: OptimizerParams = OptimizerParams()
     schedule: ScheduleParams = ScheduleParams()
     validate_every: int = Field(
-        200, ge=1, description="steps between validations; the last step always has one"
+        default=200, ge=1, description="steps between validations; the last step always has one"
     )
     checkpoint_every: int = Field(default=1000, ge=1, description="steps between checkpoints")
     keep_checkpoints: int = Field(default=2, ge=1)
