@@ -13,18 +13,16 @@ class FixedKl(StageParams):
     """The same coefficient all the time."""
 
     kind: Literal["fixed"] = "fixed"
-    coefficient: float = Field(0.05, ge=0)
+    coefficient: float = Field(default=0.05, ge=0)
 
 
 class AdaptiveKl(StageParams):
     """A coefficient that steers the KL divergence of a response towards a target."""
 
     kind: Literal["adaptive"] = "adaptive"
-    coefficient: float = Field(0.05, gt=0, description="the first one")
-    target: float = Field(6.0, gt=0, description="nats of a response")
-    horizon: float = Field(
-        10000.0, gt=0, description="responses in which the coefficient may grow e-fold by 5"
-    )
+    coefficient: float = Field(default=0.05, gt=0, description="the first one")
+    target: float = Field(default=6.0, gt=0, description="nats of a response")
+    horizon: float = Field(default=10000.0, gt=0, description="responses; the longer, the slower it moves")
 
 
 KlControl = Annotated[FixedKl | AdaptiveKl, Field(discriminator="kind")]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.heads import RewardModel
 from tasks.resources import Resources
@@ -165,7 +165,7 @@ def pair_batch(pairs: Sequence[Pair], pad_id: int) -> Batch:
     }
 
 
-def pair_scores(model: RewardModel, batch: Batch) -> tuple[Tensor, Tensor]:
+def pair_scores(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
     """chosen_B and rejected_B, each read at its EOS."""
     # A micro-batch is cut from a batch and may be narrower than it.
     width = int(batch["last"].max()) + 1
@@ -178,10 +178,10 @@ def pair_scores(model: RewardModel, batch: Batch) -> tuple[Tensor, Tensor]:
 def preference_objective(centring: float) -> Objective:
     """The Bradley-Terry loss, and the number of pairs ranked rightly."""
 
-    def loss(model: RewardModel, batch: Batch) -> Tensor:
+    def loss(model: nn.Module, batch: Batch) -> Tensor:
         return bradley_terry_loss(*pair_scores(model, batch), centring=centring)
 
-    def measures(model: RewardModel, batch: Batch) -> dict[str, Tensor]:
+    def measures(model: nn.Module, batch: Batch) -> dict[str, Tensor]:
         chosen_B, rejected_B = pair_scores(model, batch)
         return {"accuracy": (chosen_B > rejected_B).sum()}
 

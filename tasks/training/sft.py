@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.transformer import CausalLM
 from tasks.resources import Resources
@@ -150,10 +150,11 @@ def answer_batch(examples: Sequence[Example], pad_id: int) -> Batch:
     }
 
 
-def answer_loss(model: CausalLM, batch: Batch) -> Tensor:
+def answer_loss(model: nn.Module, batch: Batch) -> Tensor:
     """Cross-entropy summed over answer tokens; only they pass the output head."""
     # A micro-batch is cut from a batch and may be narrower than it.
     width = int(batch["length"].max())
+    assert isinstance(model, CausalLM)
     tokens_BT, answer_BT = batch["tokens"][:, :width], batch["answer"][:, 1:width]
     hidden_NC = model.hidden(tokens_BT[:, :-1])[answer_BT]
     targets_1N = tokens_BT[:, 1:][answer_BT][None]

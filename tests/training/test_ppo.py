@@ -136,8 +136,9 @@ class KilledAt(Tracker):
 
 
 def run(inputs, tmp_path: Path, name: str, tracker: Tracker | None = None, **changes: object):
-    resources = Resources(work=tmp_path / f"work-{name}", training=TrainingResources(threads=1))
-    return ppo(*inputs, tmp_path / name, params(**changes), resources, tracker or Tracker())
+    resources = Resources(work=tmp_path / f"work-{name}", training=TrainingResources(devices=1, threads=1))
+    tuned, reward, rows = inputs
+    return ppo(tuned, reward, rows, tmp_path / name, params(**changes), resources, tracker or Tracker())
 
 
 def test_the_stage_reports_both_models_on_held_out_prompts(inputs, tmp_path: Path):

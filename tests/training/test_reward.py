@@ -104,7 +104,7 @@ def run(base: Path, tmp_path: Path, name: str):
         "optimizer": {"learning_rate": 1e-2},
     }
     params = validate(content, RewardParams, "reward")
-    resources = Resources(work=tmp_path / f"work-{name}", training=TrainingResources(threads=1))
+    resources = Resources(work=tmp_path / f"work-{name}", training=TrainingResources(devices=1, threads=1))
     return reward(base, path, tmp_path / name, params, resources, Tracker())
 
 

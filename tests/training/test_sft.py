@@ -19,8 +19,9 @@ from tasks.training.sft import SftParams, answer_batch, answer_loss, answer_targ
 def examples(chat: ChatTokenizer, *dialogues: tuple[str, ...]):
     made = []
     for texts in dialogues:
-        roles = ["user" if i % 2 == 0 else "assistant" for i in range(len(texts))]
-        example = chat.dialogue([Message(role=r, content=t) for r, t in zip(roles, texts, strict=True)])
+        example = chat.dialogue(
+            [Message(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(texts)]
+        )
         assert example is not None
         made.append(example)
     return made
@@ -100,7 +101,7 @@ def params(**changes: object) -> SftParams:
 
 
 def run(base: Path, instructions: Path, tmp_path: Path, name: str = "tuned", **changes: object):
-    resources = Resources(work=tmp_path / f"work-{name}", training=TrainingResources(threads=1))
+    resources = Resources(work=tmp_path / f"work-{name}", training=TrainingResources(devices=1, threads=1))
     return sft(base, instructions, tmp_path / name, params(**changes), resources, Tracker())
 
 
