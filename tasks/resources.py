@@ -19,24 +19,33 @@ class _Section(BaseModel):
 class SparkResources(_Section):
     """The Spark cluster that data stages run on."""
 
-    master: str = Field("local[*]", description="local[*], local[N], spark://host:port, yarn, k8s://…")
-    driver_memory: str = Field("2g", pattern=r"^\d+[kmgt]$", description="Java heap of the driver, e.g. 2g")
-    partitions: int | None = Field(None, ge=1, description="shuffle partitions; empty: two for each core")
-    config: dict[str, str] = Field({}, description="further Spark settings, passed on as they are")
+    master: str = Field(
+        default="local[*]", description="local[*], local[N], spark://host:port, yarn, k8s://…"
+    )
+    driver_memory: str = Field(
+        default="2g", pattern=r"^\d+[kmgt]$", description="Java heap of the driver, e.g. 2g"
+    )
+    java_options: str = Field(
+        default="", description="for the driver's Java, e.g. -XX:TieredStopAtLevel=1 for short jobs"
+    )
+    partitions: int | None = Field(
+        default=None, ge=1, description="shuffle partitions; empty: two for each core"
+    )
+    config: dict[str, str] = Field(default={}, description="further Spark settings, passed on as they are")
 
 
 class TrainingResources(_Section):
     """The devices that training runs on."""
 
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
-    devices: int = Field(1, ge=1, description="processes on this machine, one for each device")
-    threads: int | None = Field(None, ge=1, description="CPU threads of a process; empty: all cores")
+    devices: int = Field(default=1, ge=1, description="processes on this machine, one for each device")
+    threads: int | None = Field(default=None, ge=1, description="CPU threads of a process; empty: all cores")
 
 
 class TrackingResources(_Section):
     """Where MLflow keeps runs: a server's address, or a database file on this machine."""
 
-    uri: str = Field("sqlite:///work/mlflow.db", description="sqlite:///path or http(s)://host:port")
+    uri: str = Field(default="sqlite:///work/mlflow.db", description="sqlite:///path or http(s)://host:port")
     experiment: str = "gristmill"
 
 
@@ -44,14 +53,16 @@ class ServerResources(_Section):
     """The addresses that `gristmill ui` binds to."""
 
     host: str = "127.0.0.1"
-    prefect_port: int = Field(4200, ge=1, le=65535)
-    mlflow_port: int = Field(5000, ge=1, le=65535)
+    prefect_port: int = Field(default=4200, ge=1, le=65535)
+    mlflow_port: int = Field(default=5000, ge=1, le=65535)
 
 
 class Resources(_Section):
     """All of ``resources.yaml``."""
 
-    work: Path = Field(Path("work"), description="what may be thrown away: checkpoints, scratch, spools")
+    work: Path = Field(
+        default=Path("work"), description="what may be thrown away: checkpoints, scratch, spools"
+    )
     spark: SparkResources = SparkResources()
     training: TrainingResources = TrainingResources()
     tracking: TrackingResources = TrackingResources()

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import errno
 import functools
+import importlib
 import inspect
 import json
 import logging
@@ -37,7 +38,6 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar, get_type_hints
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from tasks.parameters import ParameterError, StageParams, load_resources, load_section
-from tasks.resources import Resources
 from tasks.tracking import Tracker
 
 log = logging.getLogger("gristmill")
@@ -154,6 +154,7 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
     Status 0: done; 2: bad input, with a message and no traceback; 1: anything else, with the traceback.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
+    function = _imported(function)
     name = function.__name__
     arguments = _command_line(function).parse_args(argv)
     try:
@@ -188,6 +189,14 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
         traceback.print_exc()
         _fail(1, f"{name} failed: {type(error).__name__}: {error}")
     log.info("%s done in %.1f s", name, time.time() - started)
+
+
+def _imported(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The stage as its module has it when imported: Spark's workers cannot import from ``__main__``."""
+    main = sys.modules["__main__"]
+    if function.__module__ != "__main__" or main.__spec__ is None:
+        return function
+    return getattr(importlib.import_module(main.__spec__.name), function.__name__)
 
 
 def _path_roles(function: Callable[..., Any]) -> dict[str, str]:
@@ -250,7 +259,7 @@ def _disk_full_message(name: str, error: OSError) -> str:
     free = shutil.disk_usage(where).free / 2**20
     return (
         f"{name}: the disk is full ({where}: {free:.0f} MiB free). Nothing half-written was left. "
-        "Free some space (`dvc gc --workspace` drops unused versions) and run again: finished stages are kept."
+        "Free some space (`dvc gc --workspace` drops unused versions) and run again: finished stages stay."
     )
 
 

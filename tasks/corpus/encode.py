@@ -1,0 +1,167 @@
+"""A snapshot in, a tokenizer and memory-mapped token files out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from tasks.corpus.snapshot import verify
+from tasks.corpus.tokenizer import train_tokenizer
+from tasks.resources import Resources
+from tasks.spark import spark_session
+from tasks.stage import Input, Output, StageError, StageParams, StageReport, run_as_stage, stage
+from tasks.training.chat import BEGIN, END, PAD, SPECIAL_TOKENS, ChatTokenizer, tokenizer_config
+
+SPLITS = ("train", "validation")
+_DOCUMENTS_AT_ONCE = 64
+
+
+class EncodeParams(StageParams):
+    """The tokenizer."""
+
+    vocabulary: int = Field(
+        default=32768, ge=300, description="tokens at most, the special ones and 256 bytes among them"
+    )
+    tokenizer_bytes: int = Field(
+        default=2**30, ge=1, description="text that the tokenizer learns from, from the first on"
+    )
+    context: int = Field(
+        default=2048, ge=8, description="the longest input that tokenizer_config.json announces"
+    )
+
+
+class EncodeReport(StageReport):
+    """The tokens in numbers."""
+
+    snapshot: str
+    vocabulary: int
+    tokens: dict[str, int]
+    documents: dict[str, int]
+    bytes: dict[str, int]
+    bytes_per_token: float
+
+
+@dataclass(frozen=True)
+class TokenFile:
+    """One file of tokens, as ``index.json`` lists it; ``bytes`` counts the text in UTF-8."""
+
+    file: str
+    tokens: int
+    documents: int
+    bytes: int
+    sha256: str
+
+
+@stage
+def encode(snapshot: Input, tokens: Output, params: EncodeParams, resources: Resources) -> EncodeReport:
+    """Train a byte-level BPE on the training documents and write every document as begin, text, end.
+
+    One token file for each part of the snapshot and split, so that the files do not depend on how many
+    workers wrote them.
+
+    Raises:
+        StageError: a file of the snapshot is not the one its manifest lists; there is nothing to train on.
+    """
+    manifest = verify(snapshot)
+    parts = [str((snapshot / file.path).resolve()) for file in manifest.files]
+    tokens.mkdir(parents=True)
+    tokenizer = train_tokenizer(
+        _bounded(_texts(parts, "train"), params.tokenizer_bytes), params.vocabulary, list(SPECIAL_TOKENS)
+    )
+    tokenizer.save(str(tokens / "tokenizer.json"))
+    config = json.dumps(tokenizer_config(params.context), indent=2, sort_keys=True)
+    (tokens / "tokenizer_config.json").write_text(config + "\n", "utf-8")
+    directory = str(tokens.resolve())
+    with spark_session("encode", resources) as spark:
+        numbered = spark.sparkContext.parallelize(list(enumerate(parts)), len(parts))
+        written = numbered.flatMap(lambda part: _encode_part(part[0], part[1], directory)).collect()
+    files = {split: sorted((f for s, f in written if s == split), key=lambda f: f.file) for split in SPLITS}
+    if not files["train"]:
+        raise StageError(f"{snapshot} has no training document: see mix.epochs and mix.validation_share")
+    index = {
+        "dtype": _dtype(tokenizer.get_vocab_size()),
+        "vocab_size": tokenizer.get_vocab_size(),
+        "special_tokens": {
+            name: tokenizer.token_to_id(t) for name, t in (("bos", BEGIN), ("eos", END), ("pad", PAD))
+        },
+        "splits": {split: [asdict(file) for file in files[split]] for split in SPLITS},
+        "snapshot": manifest.snapshot,
+    }
+    (tokens / "index.json").write_text(json.dumps(index, indent=1) + "\n", "utf-8")
+    totals = {
+        field: {split: sum(getattr(file, field) for file in files[split]) for split in SPLITS}
+        for field in ("tokens", "documents", "bytes")
+    }
+    return EncodeReport(
+        snapshot=manifest.snapshot,
+        vocabulary=tokenizer.get_vocab_size(),
+        **totals,
+        bytes_per_token=round(sum(totals["bytes"].values()) / max(1, sum(totals["tokens"].values())), 4),
+    )
+
+
+def _texts(parts: list[str], split: str) -> Iterator[str]:
+    for part in parts:
+        for texts, splits in _batches(part):
+            yield from (text for text, its in zip(texts, splits, strict=True) if its == split)
+
+
+def _batches(part: str) -> Iterator[tuple[list[str], list[str]]]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(part) as file:
+        for batch in file.iter_batches(batch_size=_DOCUMENTS_AT_ONCE, columns=["text", "split"]):
+            yield batch.column("text").to_pylist(), batch.column("split").to_pylist()
+
+
+def _bounded(texts: Iterator[str], limit: int) -> Iterator[str]:
+    seen = 0
+    for text in texts:
+        if seen >= limit:
+            return
+        yield text[: limit - seen]
+        seen += len(text)
+
+
+def _encode_part(number: int, part: str, directory: str) -> list[tuple[str, TokenFile]]:
+    """Encode one part; runs on a Spark worker, which must see the same directory."""
+    out = Path(directory)
+    tokenizer = ChatTokenizer(out)
+    dtype = _dtype(tokenizer.vocab_size)
+    written: list[tuple[str, TokenFile]] = []
+    for split in SPLITS:
+        name = f"{split}-{number:05d}.bin"
+        partial = out / f".{name}.{os.getpid()}"
+        digest = hashlib.sha256()
+        count = documents = text_bytes = 0
+        with partial.open("wb") as file:
+            for texts, splits in _batches(part):
+                chosen = [text for text, its in zip(texts, splits, strict=True) if its == split]
+                for ids in tokenizer.encode_batch(chosen):
+                    row = np.array([tokenizer.bos_id, *ids, tokenizer.eos_id], dtype=dtype).tobytes()
+                    file.write(row)
+                    digest.update(row)
+                    count += len(ids) + 2
+                documents += len(chosen)
+                text_bytes += sum(len(text.encode("utf-8", "surrogatepass")) for text in chosen)
+        if documents:
+            partial.replace(out / name)
+            written.append((split, TokenFile(name, count, documents, text_bytes, digest.hexdigest())))
+        else:
+            partial.unlink()
+    return written
+
+
+def _dtype(vocabulary: int) -> str:
+    return "uint16" if vocabulary <= 2**16 else "uint32"
+
+
+if __name__ == "__main__":
+    run_as_stage(encode)
