@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -92,9 +94,12 @@ def _run(arguments: argparse.Namespace) -> int:
             f"PREFECT_LOGGING_FORMATTERS_STANDARD_{kind}_RUN_FMT",
             f"%(asctime)s %({who}_run_name)s | %(message)s",
         )
+    # Not a `with` block: Prefect sends its last logs when the interpreter exits, and needs the server until
+    # then. What is registered first is called last.
+    server = ExitStack()
+    atexit.register(server.close)
     try:
-        with prefect_for_a_run(_work(project)) as ready:
-            return _run_flow(arguments, ready)
+        return _run_flow(arguments, server.enter_context(prefect_for_a_run(_work(project))))
     except ServerFailed as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

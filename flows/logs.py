@@ -16,6 +16,15 @@ def explain_failures_briefly() -> None:
             logger.addFilter(_Brief())
 
 
+def hide_links() -> None:
+    """Do not name the page of a flow run on a server that ends with the run."""
+    logging.getLogger("prefect.flow_runs").addFilter(_names_no_page)
+
+
+def _names_no_page(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("View at http")
+
+
 class _Brief(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None

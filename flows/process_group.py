@@ -45,21 +45,15 @@ def process_group(
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    guard = None
+    guard = _guard(process.pid, grace)
     try:
-        guard = _guard(process.pid, grace)
         yield process
     finally:
-        try:
-            _stop(process, grace)
-        finally:
-            if guard is not None:
-                guard.kill()
-                guard.wait()
-                if guard.stdin is not None:
-                    guard.stdin.close()
-            if process.stdout is not None:
-                process.stdout.close()
+        _stop(process, grace)  # if a second signal cuts this short, the guard's pipe closes and it takes over
+        guard.kill()
+        guard.wait()
+        _close(guard.stdin)
+        _close(process.stdout)
 
 
 def lines(process: subprocess.Popen[bytes], timeout: float | None = None) -> Iterator[str]:
@@ -108,6 +102,11 @@ def _guard(leader: int, grace: float) -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+
+
+def _close(pipe: IO[bytes] | None) -> None:
+    if pipe is not None:
+        pipe.close()
 
 
 def _stop(process: subprocess.Popen[bytes], grace: float) -> None:

@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from flows.process_group import process_group
@@ -110,7 +111,14 @@ def prefect_for_a_run(work: Path) -> Iterator[Callable[[], None]]:
     }
     with server("Prefect's server", command, env, f"{url}/health", work / "logs" / "prefect.log") as own:
         os.environ["PREFECT_API_URL"] = url
-        yield own.wait
+        yield partial(_ready, own)
+
+
+def _ready(own: Server) -> None:
+    from flows.logs import hide_links
+
+    hide_links()
+    own.wait()
 
 
 def answers(url: str) -> bool:

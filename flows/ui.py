@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import NoReturn
 
 from flows.project import BadInput, module_command, program_environment
-from flows.servers import Server, ServerFailed, check_port, note_ui, prefect_database, running_ui, server
+from flows.servers import (
+    STOP_SECONDS,
+    Server,
+    ServerFailed,
+    check_port,
+    note_ui,
+    prefect_database,
+    running_ui,
+    server,
+)
 from flows.tracking import anchored
 from tasks.resources import Resources
 
@@ -56,7 +65,9 @@ def serve(project: Path, resources: Resources) -> None:
             for started in servers:
                 started.wait()
             _register(project, env)
-            servers.append(stack.enter_context(_worker(env, work, prefect_url)))
+            worker = stack.enter_context(_worker(env, work, prefect_url))
+            servers.append(worker)
+            stack.callback(_stop_flows, worker)
             stack.callback(note_ui(work, f"{prefect_url}/api").unlink)
             print(f"Prefect: {prefect_url}\nMLflow:  {mlflow_url}\nCtrl-C stops both", flush=True)
             _watch(servers)
@@ -99,6 +110,23 @@ def _worker(env: dict[str, str], work: Path, prefect_url: str) -> AbstractContex
         "1",
     )
     return server("the worker", command, env, f"{prefect_url}/api/health", work / "logs" / "worker.log")
+
+
+def _stop_flows(worker: Server) -> None:
+    """Let flows stop their stages and report while their server and worker are there: one SIGTERM, no more.
+
+    A worker that is stopped leaves its flows Running in Prefect's records, and a second signal would cut
+    short what a flow does on the first.
+    """
+    import psutil
+
+    try:
+        flows = psutil.Process(worker.process.pid).children()
+        for flow in flows:
+            flow.terminate()
+    except psutil.NoSuchProcess:
+        return
+    psutil.wait_procs(flows, timeout=STOP_SECONDS)
 
 
 def _register(project: Path, env: dict[str, str]) -> None:

@@ -81,7 +81,7 @@ def test_a_mistake_in_a_file_is_refused_before_anything_starts(journey, file, co
     (journey.folder / file).write_text(content)
     done = gristmill("run")
     assert done.returncode == 2
-    assert f"{journey.folder / file}: " in done.stderr
+    assert str(journey.folder / file) in done.stderr
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr
     assert journey.executions == []
