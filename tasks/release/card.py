@@ -85,8 +85,8 @@ def _summary(facts: CardFacts) -> str:
     config = facts.config
     return (
         f"A decoder of the Llama layout with {config.parameter_count():,} parameters, pretrained on "
-        "documents, tuned on instructions and aligned with proximal policy optimisation. It was made from snapshot "
-        f"`{facts.manifest.snapshot}`."
+        "documents, tuned on instructions and aligned with proximal policy optimisation. It was "
+        f"made from snapshot `{facts.manifest.snapshot}`."
     )
 
 

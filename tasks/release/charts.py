@@ -101,7 +101,7 @@ def line_chart(
 
 
 def nice_ticks(low: float, high: float, about: int = 4, *, whole: bool = False) -> list[float]:
-    """Round values from just below ``low`` to just above ``high``: steps of 1, 2 or 5 times a power of ten."""
+    """Round values from just below ``low`` to just above ``high``, in steps of 1, 2 or 5 · 10ⁿ."""
     if high == low:
         return [low]
     raw = (high - low) / about
@@ -114,16 +114,18 @@ def nice_ticks(low: float, high: float, about: int = 4, *, whole: bool = False) 
 
 
 def number(value: float) -> str:
-    """Four significant digits with a separator for thousands."""
+    """Four significant digits with a separator for thousands and a true minus sign."""
     if value == 0 or 1e-3 <= abs(value) < 1e4:
-        return f"{value:.4g}"
-    return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.2e}"
+        shown = f"{value:.4g}"
+    else:
+        shown = f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.2e}"
+    return shown.replace("-", "−")
 
 
 def _tick_label(tick: float, ticks: Sequence[float]) -> str:
     step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else abs(tick) or 1
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    return f"{tick:,.{min(decimals, 6)}f}"
+    return f"{tick:,.{min(decimals, 6)}f}".replace("-", "−")
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:

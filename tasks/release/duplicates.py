@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import heapq
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,13 +21,14 @@ class Segment:
 
 @dataclass(frozen=True)
 class Side:
-    """One document of a pair, with an excerpt; ``cut`` where text stands before it."""
+    """One document of a pair, with an excerpt; ``cut`` where text stands before it, ``more`` where behind."""
 
     id: str
     source: str
     origin: str
     characters: int
     cut: bool
+    more: bool
     excerpt: list[Segment]
 
 
@@ -66,12 +66,13 @@ def duplicate_pairs(ledger: Path, documents: Path, examples: int, excerpt: int) 
     ]
 
 
-def excerpts(left: str, right: str, length: int) -> tuple[bool, list[Segment], list[Segment]]:
+def excerpts(left: str, right: str, length: int) -> tuple[int, list[Segment], list[Segment]]:
     """``length`` characters of both texts from shortly before their first difference, word by word.
 
-    The first value tells whether text was cut off before the excerpts.
+    The first value is where the excerpts begin.
     """
-    common = len(os.path.commonprefix([left, right]))
+    pairs = enumerate(zip(left, right, strict=False))
+    common = next((place for place, (a, b) in pairs if a != b), min(len(left), len(right)))
     start = 0 if common >= max(len(left), len(right)) else max(0, common - length // 4)
     if start:
         start = left.rfind(" ", 0, start) + 1
@@ -82,19 +83,29 @@ def excerpts(left: str, right: str, length: int) -> tuple[bool, list[Segment], l
         for side, part in zip(sides, (words[0][a:b], words[1][c:d]), strict=True):
             if part:
                 side.append(Segment("".join(part), kind != "equal"))
-    return start > 0, *sides
+    return start, *sides
 
 
 def _pair(
     rule: str, value: float, kept: dict[str, Any], removed: dict[str, Any], length: int
 ) -> DuplicatePair:
-    cut, kept_excerpt, removed_excerpt = excerpts(kept["text"], removed["text"], length)
-    return DuplicatePair(rule, value, _side(kept, cut, kept_excerpt), _side(removed, cut, removed_excerpt))
+    start, kept_excerpt, removed_excerpt = excerpts(kept["text"], removed["text"], length)
+    return DuplicatePair(
+        rule, value, _side(kept, start, kept_excerpt), _side(removed, start, removed_excerpt)
+    )
 
 
-def _side(document: dict[str, Any], cut: bool, excerpt: list[Segment]) -> Side:
+def _side(document: dict[str, Any], start: int, excerpt: list[Segment]) -> Side:
     text = document["text"]
-    return Side(document["id"], document["source"], document["origin"], len(text), cut, excerpt)
+    return Side(
+        id=document["id"],
+        source=document["source"],
+        origin=document["origin"],
+        characters=len(text),
+        cut=start > 0,
+        more=start + sum(len(part.text) for part in excerpt) < len(text),
+        excerpt=excerpt,
+    )
 
 
 def _removals(ledger: Path) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a run left behind, read for its report: counts, ledgers, curves, results. Bounded, whatever its size."""
+"""What a run left behind, read for its report. Bounded, whatever its size."""
 
 from __future__ import annotations
 

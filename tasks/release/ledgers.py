@@ -12,8 +12,8 @@ KEPT = "kept"
 class RuleSummary:
     """One rule of a ledger, over documents that went (``kept`` False) or that stayed all the same.
 
-    ``total`` is the sum of the measured values, which for a rule that counts (masked addresses) is a number of
-    things. ``example`` is the smallest id: the same in every run.
+    ``total`` is the sum of the measured values, which for a rule that counts (masked addresses) is a
+    number of things. ``example`` is the smallest id: the same in every run.
     """
 
     rule: str
@@ -36,7 +36,7 @@ class LedgerSummary:
 
 def summarise_ledger(ledger: Path) -> LedgerSummary | None:
     """Read ``ledger/*.parquet`` a batch at a time; None if there is no such directory."""
-    import pyarrow.compute as pc
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not ledger.is_dir():
@@ -45,15 +45,12 @@ def summarise_ledger(ledger: Path) -> LedgerSummary | None:
     for part in sorted(ledger.glob("*.parquet")):
         with pq.ParquetFile(part) as file:
             for batch in file.iter_batches(batch_size=65536, columns=["id", "rule", "value", "verdict"]):
-                import pyarrow as pa
-
                 table = pa.Table.from_batches([batch])
-                table = table.append_column("kept", pc.equal(table["verdict"], KEPT))
-                grouped = table.group_by(["rule", "kept"]).aggregate(
+                grouped = table.group_by(["rule", "verdict"]).aggregate(
                     [("id", "count"), ("id", "min"), ("value", "sum")]
                 )
                 for row in grouped.to_pylist():
-                    key = (row["rule"], bool(row["kept"]))
+                    key = (row["rule"], row["verdict"] == KEPT)
                     new = RuleSummary(*key, row["id_count"], float(row["value_sum"] or 0), row["id_min"])
                     found[key] = _merged(found[key], new) if key in found else new
     return LedgerSummary([found[key] for key in sorted(found)])
