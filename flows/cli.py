@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import atexit
 import os
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -24,7 +23,7 @@ FLOWS = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command; status 0: done, 1: something failed, 2: bad input, 130 or 143: stopped."""
+    """Run the command; status 0: done, 1: something failed, 2: bad input, 130: stopped."""
     arguments = _parser().parse_args(argv)
     try:
         return arguments.command(arguments)
@@ -86,8 +85,10 @@ def _command(
 
 def _run(arguments: argparse.Namespace) -> int:
     project = _enter_project()
+    from flows.process_group import end_on_sigterm
     from flows.servers import ServerFailed, prefect_for_a_run
 
+    end_on_sigterm()
     # Readable on a terminal: the time, who speaks, what is said. The UI shows the rest.
     for kind, who in (("FLOW", "flow"), ("TASK", "task")):
         os.environ.setdefault(
@@ -108,7 +109,6 @@ def _run(arguments: argparse.Namespace) -> int:
 def _run_flow(arguments: argparse.Namespace, ready: Callable[[], None]) -> int:
     import importlib
 
-    from prefect.exceptions import TerminationSignal
     from pydantic import ValidationError
 
     from flows.stage import StageFailed
@@ -127,9 +127,9 @@ def _run_flow(arguments: argparse.Namespace, ready: Callable[[], None]) -> int:
         where = " in the folder of the run" if run.set else ""
         print(f"error: {error}\nmend that; {again}{where}", file=sys.stderr)
         return 1
-    except (KeyboardInterrupt, TerminationSignal) as stop:
+    except KeyboardInterrupt:
         print(f"stopped; {again}", file=sys.stderr)
-        return 128 + (signal.SIGINT if isinstance(stop, KeyboardInterrupt) else signal.SIGTERM)
+        return 130
     return 0
 
 

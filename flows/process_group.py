@@ -56,6 +56,11 @@ def process_group(
         _close(process.stdout)
 
 
+def end_on_sigterm() -> None:
+    """Let SIGTERM end this process as Ctrl-C does: through every `finally` on the way out."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 def lines(process: subprocess.Popen[bytes], timeout: float | None = None) -> Iterator[str]:
     """The lines that a command writes, as it writes them, until it ends.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import time
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import NoReturn
 
+from flows.process_group import end_on_sigterm
 from flows.project import BadInput, module_command, program_environment
 from flows.servers import (
     STOP_SECONDS,
@@ -51,8 +51,11 @@ def serve(project: Path, resources: Resources) -> None:
         "PREFECT_API_URL": f"{prefect_url}/api",
         "PREFECT_SERVER_UI_API_URL": f"{prefect_url}/api",  # what the page in the browser asks
         "GRISTMILL_PROJECT": str(project),
+        # Stages may take all the processor: the server then answers late, not with an error.
+        "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
+        "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",
     }
-    signal.signal(signal.SIGTERM, _interrupt)
+    end_on_sigterm()
     with ExitStack() as stack:
         try:
             print("starting", flush=True)
@@ -154,7 +157,3 @@ def _watch(servers: list[Server]) -> NoReturn:
             if running.process.poll() is not None:
                 raise ServerFailed(f"{running.what} ended by itself; see {running.log}")
         time.sleep(1)
-
-
-def _interrupt(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -111,7 +112,7 @@ def workspace(run: RunParameters, *stages: str) -> Iterator[Workspace]:
     project = find_project()
     graph, changed = inspect_graph(project)
     graph.check_names(stages)
-    name = run.name or flow_run.name or time.strftime("run-%Y%m%dT%H%M%S")
+    name = run.name or _plain(flow_run.name or "") or time.strftime("run-%Y%m%dT%H%M%S")
     tree = None
     if run.set:
         resources, tree = _tree(project, run, name, graph, changed.intersection(stages), log)
@@ -257,6 +258,11 @@ def _say_what_is_left_out(here: Workspace) -> None:
     stale = [name for name in here.graph.order if name in (above - set(here.planned)) & here.changed]
     if stale:
         here.log.warning("not up to date, and not part of this flow: %s", ", ".join(stale))
+
+
+def _plain(name: str) -> str:
+    """A flow run's name, which a person may have typed, as a name that files and branches can bear."""
+    return "-".join(re.findall(r"[A-Za-z0-9]+", name))[:100]
 
 
 def _snapshot_tag(folder: Path) -> dict[str, str]:

@@ -93,8 +93,17 @@ def test_a_name_that_git_would_not_take_is_refused(journey, capsys):
     assert "error: --name a name" in done.stderr
 
 
+# A shell starts what it puts in the background deaf to Ctrl-C, and these tests with it.
+HEEDS_CTRL_C = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from flows.cli import main
+sys.exit(main())
+"""
+
+
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)]
 )
 def test_a_stopped_run_leaves_no_process_and_goes_on_later(journey, number, status):
     code = (journey.folder / "toy" / "clean.py").read_text()

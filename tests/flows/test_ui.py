@@ -86,7 +86,7 @@ def test_ui_serves_runs_a_deployment_and_leaves_nothing_behind(journey):
         assert "mix 4" in (journey.folder / "work/runs/four/made/encode").read_text()
         assert main(["ui"]) == 2
     finally:
-        ui.send_signal(signal.SIGINT)
+        ui.send_signal(signal.SIGTERM)
         ui.wait(timeout=120)
     assert ui.returncode == 0
     assert at_work_in(journey.folder) == []
