@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.project import BadInput
+from flows.servers import free_port
 from flows.stage import StageFailed
 from flows.workspace import RunParameters, with_changes, workspace
 
@@ -189,3 +190,20 @@ def test_mlflow_has_one_run_with_the_stages_inside(pair, in_flow):
     assert parent.data.tags["changed_parameters"] == "second.amount=2"
     assert parent.data.tags["git.commit"] == pair.git("rev-parse", "runs/two")
     assert runs["second"].data.params == {"amount": "2"}
+
+
+def test_mlflow_that_is_away_costs_one_warning_and_gets_everything_with_the_next_run(
+    pair, in_flow, monkeypatch, caplog
+):
+    from mlflow.tracking import MlflowClient
+
+    monkeypatch.setenv("GRISTMILL_TRACKING__URI", f"http://127.0.0.1:{free_port()}")
+    assert results(in_flow(run(name="away"))) == ["ran", "ran"]
+    assert sum("took nothing" in record.getMessage() for record in caplog.records) == 1
+    monkeypatch.delenv("GRISTMILL_TRACKING__URI")
+    in_flow(run("second.amount=2", name="back"))
+    client = MlflowClient(f"sqlite:///{pair.folder}/work/mlflow.db")
+    experiment = client.get_experiment_by_name("gristmill")
+    assert experiment is not None
+    names = sorted(str(found.info.run_name) for found in client.search_runs([experiment.experiment_id]))
+    assert names == ["away", "back", "first", "second", "second"]
