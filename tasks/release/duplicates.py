@@ -79,7 +79,11 @@ def excerpts(left: str, right: str, length: int) -> tuple[int, list[Segment], li
     words = [re.findall(r"\s+|\S+", text[start : start + length]) for text in (left, right)]
     matcher = difflib.SequenceMatcher(None, *words, autojunk=False)
     sides: tuple[list[Segment], list[Segment]] = ([], [])
-    for kind, a, b, c, d in matcher.get_opcodes():
+    changes = matcher.get_opcodes()
+    whole = start + length >= min(len(left), len(right))
+    if not whole and changes[-1][0] != "equal" and sum(kind != "equal" for kind, *_ in changes) > 1:
+        changes.pop()  # a difference of where the excerpts end, not of the texts
+    for kind, a, b, c, d in changes:
         for side, part in zip(sides, (words[0][a:b], words[1][c:d]), strict=True):
             if part:
                 side.append(Segment("".join(part), kind != "equal"))

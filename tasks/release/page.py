@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,13 @@ def render(title: str, evidence: Evidence, circumstances: Circumstances) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"count": count, "estimate": estimate, "number": number, "duration": duration}
+    environment.filters |= {
+        "count": count,
+        "estimate": estimate,
+        "number": number,
+        "duration": duration,
+        "squeezed": squeezed,
+    }
     return environment.get_template(TEMPLATE).render(
         title=title,
         run=circumstances,
@@ -138,6 +145,11 @@ def estimate(value: Estimate | NoData, error: bool = True) -> str:
         return value
     shown = number(value.value)
     return f"{shown} ± {value.standard_error:.2g}" if error and value.standard_error is not None else shown
+
+
+def squeezed(text: str) -> str:
+    """Runs of blanks and of empty lines as one, for excerpts."""
+    return re.sub(r"[^\S\n]+", " ", re.sub(r"\s*\n\s*", "\n", text))
 
 
 def duration(seconds: float) -> str:

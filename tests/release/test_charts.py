@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from tasks.release.charts import MOST_POINTS, Line, line_chart, nice_ticks, number
-from tasks.release.duplicates import excerpts
 
 
 @pytest.mark.parametrize(
@@ -56,17 +55,3 @@ def test_numbers_are_short_and_have_a_true_minus():
         "12,346",
         "4.00e−05",
     ]
-
-
-def test_an_excerpt_begins_shortly_before_the_first_difference():
-    start, left, right = excerpts("word " * 200 + "old end", "word " * 200 + "new end", 100)
-    assert start > 900
-    assert [part.text for part in left if part.differs] == ["old"]
-    assert [part.text for part in right if part.differs] == ["new"]
-
-
-def test_equal_texts_are_excerpted_from_their_beginning():
-    start, left, right = excerpts("the same text", "the same text", 8)
-    assert (start, left) == (0, right)
-    assert "".join(part.text for part in left) == "the same"
-    assert not any(part.differs for part in left)

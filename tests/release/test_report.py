@@ -104,7 +104,7 @@ def test_the_funnel_has_every_rule_with_its_count_and_a_document(evidence, page)
 
 
 def test_what_was_changed_and_kept_is_told_apart(page):
-    assert "email 38 changed and kept; 76 places" in page.text
+    assert "email 38 kept with 76 changes" in page.text
 
 
 def test_duplicates_stand_side_by_side_with_their_differences_marked(html, page):
