@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,24 +67,33 @@ def address(journey) -> Iterator[str]:
 
 
 def test_a_person_starts_a_run_with_a_changed_parameter_and_looks_at_it(journey, address, browser):
+    from selenium.common.exceptions import ElementClickInterceptedException, StaleElementReferenceException
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
 
+    def wait(found: Callable[[Any], Any], what: str) -> Any:
+        # The page draws itself anew while it is looked at: what went stale is looked for again.
+        stale = [StaleElementReferenceException, ElementClickInterceptedException]
+        return WebDriverWait(browser, 300, ignored_exceptions=stale).until(found, f"no {what}")
+
     def shown(selector: str, text: str = "") -> Any:
-        """The first visible element with this text, waited for."""
+        """The first visible element with this text."""
 
         def find(driver: Any) -> Any:
             elements = driver.find_elements(By.CSS_SELECTOR, selector)
             return next((item for item in elements if item.is_displayed() and text in item.text), None)
 
-        return WebDriverWait(browser, 300).until(find, f"no {selector} with {text!r}")
+        return wait(find, f"{selector} with {text!r}")
+
+    def click(selector: str, text: str) -> None:
+        wait(lambda driver: shown(selector, text).click() is None, f"{selector} with {text!r} to click")
 
     browser.get(f"{address}/deployments/deployment/{deployment_id(address)}/run")
-    shown("button", "Add item").click()
+    click("button", "Add item")
     shown("textarea").send_keys("mix.amount=9")
     name = shown("input[type=text]").get_attribute("value")
-    shown("button", "Submit").click()
-    shown("a", name).click()
+    click("button", "Submit")
+    click("a", name)
     shown(".p-heading, h1, [class*=heading]", name)
     shown("[class*=state-badge]", "Completed")
     page = shown("body").text

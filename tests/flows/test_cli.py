@@ -65,12 +65,6 @@ def test_a_failed_stage_is_named_with_its_message_and_no_traceback(journey):
     [
         ("params.yaml", "collect: {amuont: 1}", "`amuont` is not a known key; did you mean `amount`"),
         (
-            "params.yaml",
-            "colect: {amount: 1}",
-            "`colect` is not a section of any stage; did you mean `collect`",
-        ),
-        ("params.yaml", "collect: {amount: [1]}", "`amount`: Input should be a valid integer (given: [1])"),
-        (
             "resources.yaml",
             "spark: {mastr: local}",
             "`spark.mastr` is not a known key; did you mean `master`",
