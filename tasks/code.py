@@ -101,10 +101,10 @@ def _imports(path: Path, root: Path) -> list[Path]:
                 found.extend(filter(None, [_path(name, root)]))
     package = path.parent / "__init__.py"
     while package.is_file() and package.parent != root:
-        if package.stat().st_size:
-            found.append(package)
+        found.append(package)
         package = package.parent.parent / "__init__.py"
-    return found
+    # An empty __init__.py does nothing: listing it everywhere would only hide what matters.
+    return [path for path in found if path.stat().st_size]
 
 
 def _live_nodes(tree: ast.AST) -> list[ast.AST]:

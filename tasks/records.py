@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tasks.stage import DocumentReport, StageParams
 
 if TYPE_CHECKING:
+    import pyarrow
     from pyspark.sql import Column, DataFrame, SparkSession
 
 DOCUMENT_COLUMNS = {
@@ -62,6 +63,23 @@ class Finding:
 def schema(columns: dict[str, str]) -> str:
     """Columns as the DDL that Spark takes."""
     return ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+
+
+def arrow_schema() -> pyarrow.Schema:
+    """The document and judgement columns as Arrow has them."""
+    import pyarrow as pa
+
+    types = {
+        "string": pa.string(),
+        "double": pa.float64(),
+        "map<string,double>": pa.map_(pa.string(), pa.float64()),
+        "map<string,string>": pa.map_(pa.string(), pa.string()),
+    }
+    finding = pa.struct(
+        [("rule", pa.string()), ("value", pa.float64()), ("threshold", pa.float64()), ("detail", pa.string())]
+    )
+    columns = DOCUMENT_COLUMNS | JUDGEMENT_COLUMNS
+    return pa.schema([(name, types.get(kind, pa.list_(finding))) for name, kind in columns.items()])
 
 
 def record_id(source: str, origin: str, text: str | bytes) -> str:
@@ -223,6 +241,7 @@ __all__ = [
     "REMOVED",
     "DocumentReport",
     "Finding",
+    "arrow_schema",
     "carry_lineage",
     "content_hash",
     "order_key",

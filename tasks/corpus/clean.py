@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, field_validator
 
-from tasks.corpus.collect import arrow_columns
 from tasks.corpus.extract import extract_text
 from tasks.corpus.language import NO_LANGUAGE, detect_language
 from tasks.corpus.policy import Rule, failed
@@ -20,6 +19,7 @@ from tasks.records import (
     REMOVED,
     DocumentReport,
     Finding,
+    arrow_schema,
     carry_lineage,
     content_hash,
     read_documents,
@@ -112,7 +112,7 @@ def _cleaner(params: CleanParams):
             rows = []
             for row in batch.to_pylist(maps_as_pydicts="strict"):
                 rows.append(judge(row, params))
-            yield pa.RecordBatch.from_pylist(rows, arrow_columns())
+            yield pa.RecordBatch.from_pylist(rows, arrow_schema())
 
     return cleaned
 

@@ -16,6 +16,7 @@ from tasks.records import (
     KEPT,
     QUARANTINED,
     DocumentReport,
+    arrow_schema,
     content_hash,
     record_id,
     schema,
@@ -124,7 +125,7 @@ def _batches(
     """The rows of one file, in batches bounded by their bytes."""
     import pyarrow as pa
 
-    arrow_schema = arrow_columns()
+    columns = arrow_schema()
     name = path.relative_to(corpus).as_posix()
     if source.format == "jsonl":
         records = read_json_lines(path, source.text_field, source.keep_fields, max_record_bytes)
@@ -136,10 +137,10 @@ def _batches(
         rows.append(_row(source, name, record))
         size += len(rows[-1]["text"])
         if size > 2**24 or len(rows) >= 1000:
-            yield pa.RecordBatch.from_pylist(rows, arrow_schema)
+            yield pa.RecordBatch.from_pylist(rows, columns)
             rows, size = [], 0
     if rows:
-        yield pa.RecordBatch.from_pylist(rows, arrow_schema)
+        yield pa.RecordBatch.from_pylist(rows, columns)
 
 
 def _row(source: SourceParams, name: str, record: RawRecord | Quarantined) -> dict:
@@ -173,23 +174,6 @@ def _row(source: SourceParams, name: str, record: RawRecord | Quarantined) -> di
         "verdict": KEPT,
         "findings": [],
     }
-
-
-def arrow_columns() -> pyarrow.Schema:
-    """The document and judgement columns as Arrow has them."""
-    import pyarrow as pa
-
-    types = {
-        "string": pa.string(),
-        "double": pa.float64(),
-        "map<string,double>": pa.map_(pa.string(), pa.float64()),
-        "map<string,string>": pa.map_(pa.string(), pa.string()),
-    }
-    finding = pa.struct(
-        [("rule", pa.string()), ("value", pa.float64()), ("threshold", pa.float64()), ("detail", pa.string())]
-    )
-    columns = DOCUMENT_COLUMNS | JUDGEMENT_COLUMNS
-    return pa.schema([(name, types.get(kind, pa.list_(finding))) for name, kind in columns.items()])
 
 
 def _check_quarantine(spark, raw: Path, counts: dict, params: CollectParams) -> None:

