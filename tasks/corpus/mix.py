@@ -126,11 +126,17 @@ def _copies(seed: int):
 
 
 def _held_out(params: MixParams):
-    return lambda content: unit_interval(params.seed, "validation", content) < params.validation_share
+    def drawn(content: str) -> bool:
+        return unit_interval(params.seed, "validation", content) < params.validation_share
+
+    return drawn
 
 
 def _order(seed: int):
-    return lambda name, copy: order_key(seed, name, copy)
+    def key(name: str, copy: int) -> str:
+        return order_key(seed, name, copy)
+
+    return key
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def source() -> Callable[..., SourceParams]:
             "license": "CC0",
             "collected_at": "2026-01-01",
         }
-        return SourceParams(**usual | given)
+        return SourceParams.model_validate(usual | given)
 
     return make
 

@@ -42,7 +42,8 @@ def test_an_empty_text_is_removed_with_its_reason(cleaned, ledger_of) -> None:
 def test_html_loses_its_navigation_and_keeps_its_text(cleaned, documents_of) -> None:
     page = (
         '<?xml version="1.0" encoding="UTF-8"?><html><head><title>T</title><script>var a = 1;</script></head>'
-        f"<body><nav><a href='/'>Home</a> <a href='/x'>Next page</a></nav><article><p>{PROSE}</p></article></body></html>"
+        "<body><nav><a href='/'>Home</a> <a href='/x'>Next page</a></nav>"
+        f"<article><p>{PROSE}</p></article></body></html>"
     )
     _, layer = cleaned(page, markup="html")
     (document,) = documents_of(layer)

@@ -170,7 +170,8 @@ def _labels(
 
 def test_components_have_their_smallest_node_as_label(tmp_path: Path, resources: Resources) -> None:
     edges = [("b", "a"), ("c", "b"), ("z", "y"), ("y", "x"), ("x", "z")]
-    assert _labels(edges, tmp_path, resources) == dict(a="a", b="a", c="a", x="x", y="x", z="x")
+    expected = {"a": "a", "b": "a", "c": "a", "x": "x", "y": "x", "z": "x"}
+    assert _labels(edges, tmp_path, resources) == expected
 
 
 def test_a_long_chain_takes_few_rounds(tmp_path: Path, resources: Resources) -> None:
