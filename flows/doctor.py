@@ -49,7 +49,7 @@ def examine(project: Path) -> list[Finding]:
         resources = Resources.model_validate({})
     work = project / resources.work
     findings += [
-        _java(work),
+        _java(),
         *_ports(resources, work),
         _disk(project),
         _memory(),
@@ -92,7 +92,7 @@ def _packages() -> Finding:
     return Finding("ok", "packages", f"{len(required)} requirements are installed")
 
 
-def _java(work: Path) -> Finding:
+def _java() -> Finding:
     try:
         home = java_home()
     except StageError as error:
