@@ -113,8 +113,6 @@ def sync(directory: Path, tracking: TrackingResources) -> str | None:
     Raises:
         OSError, mlflow.exceptions.MlflowException: MLflow did not answer; the spool is kept, call again.
     """
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("DO_NOT_TRACK", "true")
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
@@ -216,7 +214,8 @@ def _sync_spool(client: Any, spool: Path, experiment: str, state: _State) -> Non
     for event, offset in _events(spool, behind):
         if event["event"] == "metrics":
             waiting += [
-                Metric(name, value, event["time"], event["step"]) for name, value in event["values"].items()
+                Metric(_allowed(name), value, event["time"], event["step"])
+                for name, value in event["values"].items()
             ]
             behind = offset
             continue

@@ -71,7 +71,7 @@ def clean(raw: Input, clean: Output, params: CleanParams, resources: Resources) 
         judged = read_documents(spark, raw).repartition(spark.sparkContext.defaultParallelism * 2)
         judged = judged.mapInArrow(_cleaner(params), schema(DOCUMENT_COLUMNS | JUDGEMENT_COLUMNS))
         counts = write_layer(judged, clean, "clean", params)
-        masked = spark.read.parquet(str(clean / "ledger")).where("rule = 'email'")
+        masked = spark.read.parquet(str(clean / "ledger")).where("rule = 'email' and verdict = 'kept'")
         (total,) = masked.agg(F.coalesce(F.sum("value"), F.lit(0)).cast("long").alias("emails")).collect()
     return CleanReport(**counts, emails_masked=total["emails"])
 

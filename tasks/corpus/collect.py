@@ -51,6 +51,15 @@ class SourceParams(StageParams):
     license: str = Field(min_length=1)
     collected_at: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$", description="when it was collected, as a date")
 
+    @field_validator("keep_fields")
+    @classmethod
+    def _markup_is_ours(cls, fields: dict[str, str]) -> dict[str, str]:
+        if "markup" in fields.values():
+            raise ValueError(
+                "`markup` in `meta` says how `clean` gets at the text; keep the field by another name"
+            )
+        return fields
+
 
 class CollectParams(StageParams):
     """Which sources are collected."""

@@ -126,8 +126,9 @@ def _bounded(texts: Iterator[str], limit: int) -> Iterator[str]:
     for text in texts:
         if seen >= limit:
             return
-        yield text[: limit - seen]
-        seen += len(text)
+        raw = text.encode("utf-8", "surrogatepass")[: limit - seen]
+        yield raw.decode("utf-8", "ignore")
+        seen += len(raw)
 
 
 def _encode_part(number: int, part: str, directory: str) -> list[tuple[str, TokenFile]]:

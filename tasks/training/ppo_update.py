@@ -38,6 +38,13 @@ ROLLOUT, MINIBATCHES, COMPARISON, VALUE_HEAD = range(4)
 """Streams of random numbers under the run's seed."""
 
 
+class PpoOptimizerParams(OptimizerParams):
+    """AdamW with the small steps that a policy takes."""
+
+    learning_rate: float = Field(default=1e-4, gt=0, description="constant")
+    weight_decay: float = Field(default=0.0, ge=0, description="on matrices only")
+
+
 class PpoParams(StageParams):
     """Parameters of `ppo`."""
 
@@ -61,7 +68,7 @@ class PpoParams(StageParams):
     missing_eos_penalty: float = Field(
         1.0, ge=0, description="taken from the score of a response without end"
     )
-    optimizer: OptimizerParams = OptimizerParams(learning_rate=1e-4, weight_decay=0.0)
+    optimizer: PpoOptimizerParams = PpoOptimizerParams()
     held_out_prompts: int = Field(128, ge=2, description="prompts for the comparison in the report")
     max_broken: float = Field(
         0.01, ge=0, le=1, description="share of broken rows above which the stage stops"

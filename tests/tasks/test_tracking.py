@@ -90,6 +90,16 @@ def test_what_mlflow_missed_follows_once(directory, resources):
     assert history(resources.tracking, runs(resources.tracking)["sft"], "loss") == [(1, 1.0)]
 
 
+def test_names_that_mlflow_refuses_are_written_so_that_it_takes_them(directory, resources):
+    tracker = Tracker.for_stage("snapshot", resources, {"counts": {"GPL-2+ or CC": "a,b"}})
+    tracker.metrics({"counts.license.GPL-2+ or CC-BY-SA-3.0": 3.0, "ünïcode (1)": 1.0})
+    tracker.finish("FINISHED")
+    sync(directory, resources.tracking)
+    run = runs(resources.tracking)["snapshot"]
+    assert run.data.metrics["counts.license.GPL-2_ or CC-BY-SA-3.0"] == 3.0
+    assert run.data.params == {"counts.GPL-2_ or CC": "a,b"}
+
+
 def test_a_sync_that_died_before_it_could_remember_makes_no_second_run(directory, resources):
     Tracker.for_stage("sft", resources, {"rate": 0.1}).metrics({"loss": 1.0}, 1)
     sync(directory, resources.tracking)
