@@ -36,6 +36,9 @@ class ModelParams(StageParams):
     kv_heads: int = Field(default=2, ge=1, description="heads of the keys and values; divides heads")
     intermediate_size: int = Field(default=704, ge=1, description="channels of the feed-forward network")
     rope_theta: float = Field(default=10000.0, gt=0)
+    initializer_range: float = Field(
+        default=0.02, gt=0, le=1, description="standard deviation of the first weights"
+    )
     tie_embeddings: bool = Field(default=True, description="embedding and output head are one matrix")
 
 
@@ -149,6 +152,7 @@ def _model_config(params: PretrainParams, index: TokenIndex, tokens: Path) -> Mo
                 "num_key_value_heads": params.model.kv_heads,
                 "max_position_embeddings": params.context,
                 "rope_theta": params.model.rope_theta,
+                "initializer_range": params.model.initializer_range,
                 "tie_word_embeddings": params.model.tie_embeddings,
                 "bos_token_id": index.special_tokens.bos,
                 "eos_token_id": index.special_tokens.eos,
