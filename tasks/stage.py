@@ -37,6 +37,7 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from tasks.code import code_hash
 from tasks.parameters import ParameterError, StageParams, load_resources, load_section
 from tasks.tracking import Tracker
 
@@ -171,7 +172,9 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
         paths = {key: getattr(arguments, key) for key in _path_roles(function)}
         extra = {"resources": resources, "tracker": tracker}
         accepted = inspect.signature(function).parameters
+        code = _code(function)
         report = function(**paths, params=params, **{k: v for k, v in extra.items() if k in accepted})
+        _check_unchanged(name, arguments.params, params, code, _code(function))
         _write_json(report_path, report.model_dump(mode="json"))
         _record_timing(resources.work / "stages" / f"{name}.json", started)
         tracker.finish("FINISHED", report.metrics(), [report_path])
@@ -207,6 +210,34 @@ def _path_roles(function: Callable[..., Any]) -> dict[str, str]:
         for name, hint in hints.items()
         if getattr(hint, "__metadata__", None) and hint.__metadata__[0] in ("input", "output")
     }
+
+
+def _code(function: Callable[..., Any]) -> str | None:
+    """The hash of the project code that the stage uses; None for a stage outside the project."""
+    try:
+        return code_hash(function.__module__, Path.cwd())
+    except ModuleNotFoundError:
+        return None
+
+
+def _check_unchanged(
+    name: str, path: Path, params: StageParams, before: str | None, after: str | None
+) -> None:
+    """DVC records parameters and code as they are when a stage ends: they must be what it ran with.
+
+    Raises:
+        StageError: they were edited meanwhile; the output stays, but DVC records nothing.
+    """
+    changed = []
+    if load_section(path, name, type(params)) != params:
+        changed.append(f"section `{name}` of {path}")
+    if before != after:
+        changed.append("the code of the stage")
+    if changed:
+        raise StageError(
+            f"{' and '.join(changed)} changed while the stage was running, so DVC would record what did not "
+            f"make this result. To keep it: undo the change, then `dvc commit {name}`. To make it anew: run again"
+        )
 
 
 def _command_line(function: Callable[..., Any]) -> argparse.ArgumentParser:

@@ -40,6 +40,10 @@ def copy(text: Input, copied: Output, params: CopyParams, resources: Resources) 
         raise OSError(errno.ENOSPC, "No space left on device", str(copied))
     if params.mood == "broken":
         raise RuntimeError("a fault of our own")
+    if params.mood == "waits":
+        print("waiting", flush=True)
+        while not Path("go").exists():
+            time.sleep(0.05)
     if params.mood == "slow":
         print("sleeping", flush=True)
         time.sleep(60)
@@ -158,6 +162,20 @@ def test_a_killed_stage_leaves_nothing_that_the_next_run_minds(project: Path) ->
     set_params(project, "copy: {times: 1}")
     assert run(project)[0] == 0
     assert [path.name for path in (project / "out").iterdir()] == ["copied"]
+
+
+def test_parameters_edited_during_a_run_are_not_recorded_as_its_own(project: Path) -> None:
+    set_params(project, "copy: {mood: waits}")
+    process = start(project)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    set_params(project, "copy: {mood: waits, times: 3}")
+    (project / "go").touch()
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "section `copy` of params.yaml changed while the stage was running" in stderr
+    assert (project / "out/copied/out.txt").read_text() == "abc"
+    assert not (project / "reports/copy.json").exists()
 
 
 def test_publish_replaces_a_directory_whole(tmp_path: Path) -> None:
