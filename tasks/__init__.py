@@ -1,4 +1,4 @@
-"""What each stage does. Here: what holds for every process that runs one, set before any library is loaded."""
+"""What each stage does. Here: what holds for every process, set before any library is loaded."""
 
 import os
 

@@ -236,7 +236,7 @@ def _check_unchanged(
     if changed:
         raise StageError(
             f"{' and '.join(changed)} changed while the stage was running, so DVC would record what did not "
-            f"make this result. To keep it: undo the change, then `dvc commit {name}`. To make it anew: run again"
+            f"make this result. To keep it: undo the change, then `dvc commit {name}`. Else run again"
         )
 
 
