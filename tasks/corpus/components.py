@@ -35,7 +35,7 @@ def connected_components(edges: DataFrame, scratch: Path, max_rounds: int) -> tu
     for number in range(1, max_rounds + 1):
         path = str(scratch / f"round-{number}")
         _small_star(_large_star(stars)).write.parquet(path)
-        stars = spark.read.parquet(path)
+        stars = spark.read.schema("node string, parent string").parquet(path)
         # A sum of hashes names the set of edges: two rounds that agree in it and in number are equal.
         summary = stars.agg(F.count("*"), F.sum(F.xxhash64("node", "parent").cast("decimal(38,0)"))).first()
         if summary == previous:

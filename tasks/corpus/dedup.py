@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+BAND_COLUMNS = "id string, rank int, band int, key string"
+
+
 class DedupParams(StageParams):
     """What counts as a duplicate. 14 bands of 8 rows find a pair of Jaccard 0.8 with probability 0.92."""
 
@@ -78,9 +81,10 @@ def dedup(clean: Input, unique: Output, params: DedupParams, resources: Resource
     with spark_session("dedup", resources) as spark:
         documents = read_documents(spark, clean)
         ranked = documents.select("id", "content", "source", (-F.length("text")).alias("rank"))
-        exact = _exact_keepers(ranked)
+        exact = _stored(_exact_keepers(ranked), steps / "exact")
         distinct = documents.join(exact.where("id = kept").select("id"), "id", "left_semi")
-        candidates = _candidates(distinct, params)
+        keyed = distinct.select("id", "text").mapInArrow(_bander(params), BAND_COLUMNS)
+        candidates = _candidates(_stored(keyed, steps / "bands"), params)
         pairs = _stored(_with_similarity(candidates, distinct, "left", "right", params), steps / "pairs")
         verified = pairs.where(F.col("similarity") >= params.min_jaccard)
         labels, rounds = connected_components(verified.select("left", "right"), steps, params.max_rounds)
@@ -124,13 +128,10 @@ def _exact_keepers(ranked: DataFrame) -> DataFrame:
     return ranked.join(best, "content").select("id", "source", F.col("best.id").alias("kept"))
 
 
-def _candidates(documents: DataFrame, params: DedupParams) -> DataFrame:
+def _candidates(keyed: DataFrame, params: DedupParams) -> DataFrame:
     """Pairs that share a band: all pairs of a small bucket, a star around the keeper in a large one."""
     from pyspark.sql import functions as F
 
-    keyed = documents.select("id", "text").mapInArrow(
-        _bander(params), "id string, rank int, band int, key string"
-    )
     sized = keyed.groupBy("band", "key").agg(
         F.min(F.struct("rank", "id")).alias("hub"), F.count("*").alias("size")
     )
@@ -277,7 +278,7 @@ def _check_breakers(documents: DataFrame, removed: DataFrame, params: DedupParam
 def _stored(rows: DataFrame, path: Path) -> DataFrame:
     """Computed once, read as often as needed."""
     rows.write.parquet(str(path))
-    return rows.sparkSession.read.parquet(str(path))
+    return rows.sparkSession.read.schema(rows.schema).parquet(str(path))
 
 
 if __name__ == "__main__":

@@ -92,18 +92,18 @@ def mix(unique: Input, mixture: Output, params: MixParams, resources: Resources)
         )
         counts = write_layer(judged, mixture, "mix", params, extra=("split", "copy", "order"), order="order")
         rows = read_documents(spark, mixture)
-        splits = {row["split"]: row["count"] for row in rows.groupBy("split").count().collect()}
-        train = (
-            rows.where("split = 'train'").groupBy("source").agg(F.sum(F.length("text")).alias("characters"))
+        seen = rows.groupBy("split", "source").agg(
+            F.count("*").alias("rows"), F.sum(F.length("text")).alias("length")
         )
-        characters = {row["source"]: row["characters"] for row in train.orderBy("source").collect()}
-    if not characters:
+        groups = sorted(seen.collect())
+    train = [group for group in groups if group["split"] == "train"]
+    if not train:
         raise StageError("the mixture has no training document: see mix.epochs and mix.validation_share")
     return MixReport(
         **counts,
-        train_documents=splits.get("train", 0),
-        validation_documents=splits.get("validation", 0),
-        train_characters_by_source=characters,
+        train_documents=sum(group["rows"] for group in train),
+        validation_documents=sum(group["rows"] for group in groups if group["split"] == "validation"),
+        train_characters_by_source={group["source"]: group["length"] for group in train},
     )
 
 
