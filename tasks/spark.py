@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tasks.class_archive import ClassArchive
 from tasks.resources import Resources
 from tasks.stage import StageError
 
@@ -32,6 +33,7 @@ def spark_session(app: str, resources: Resources) -> Iterator[SparkSession]:
     """
     # Spark 4.3 says so of every pandas 3 and of every call; what is used here runs through Arrow.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+    from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -40,10 +42,14 @@ def spark_session(app: str, resources: Resources) -> Iterator[SparkSession]:
         yield active
         return
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    os.environ["JAVA_HOME"] = str(_wrapped(java_home(), resources.work))
+    java = java_home()
+    os.environ["JAVA_HOME"] = str(_wrapped(java, resources.work))
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName(app).master(resources.spark.master)  # type: ignore[attr-defined]
-    for key, value in _settings(resources).items():
+    archive = (
+        ClassArchive(resources.work / "java", java) if resources.spark.master.startswith("local") else None
+    )
+    for key, value in _settings(resources, archive).items():
         builder = builder.config(key, value)
     try:
         session = builder.getOrCreate()
@@ -55,6 +61,9 @@ def spark_session(app: str, resources: Resources) -> Iterator[SparkSession]:
         yield session
     finally:
         session.stop()
+        if archive is not None and not archive.stands:
+            archive.keep(SparkContext._gateway)
+            SparkContext._gateway = SparkContext._jvm = None
 
 
 def java_home() -> Path:
@@ -123,14 +132,17 @@ def _wrapped(home: Path, work: Path) -> Path:
     return wrapper.parent.parent
 
 
-def _settings(resources: Resources) -> dict[str, str]:
+def _settings(resources: Resources, archive: ClassArchive | None) -> dict[str, str]:
     spark = resources.spark
     scratch = (resources.work / "spark").absolute()
     scratch.mkdir(parents=True, exist_ok=True)
     quiet = Path(__file__).with_name("log4j2.properties").as_uri()
+    java_options = f"-Dlog4j2.configurationFile={quiet} {spark.java_options}"
+    if archive is not None:
+        java_options += f" {archive.options()}"
     settings = {
         "spark.driver.memory": spark.driver_memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet} {spark.java_options}".strip(),
+        "spark.driver.extraJavaOptions": java_options.strip(),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.shuffle.partitions": str(spark.partitions or 2 * (os.cpu_count() or 1)),
