@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tasks.class_archive import ClassArchive
@@ -157,3 +158,22 @@ def _settings(resources: Resources, archive: ClassArchive | None) -> dict[str, s
     if spark.master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return settings | spark.config
+
+
+def warm_up(resources: Resources) -> None:
+    """Run one session that does a little of what stages do, so that it leaves a `ClassArchive` for them."""
+    with TemporaryDirectory() as scratch, spark_session("warm-up", resources) as spark:
+        rows = spark.range(100).selectExpr("id", "cast(id % 7 as string) as key", "array(id) as many")
+        rows.write.parquet(f"{scratch}/rows")
+        stored = spark.read.parquet(f"{scratch}/rows")
+        counts = stored.groupBy("key").count()
+        joined = stored.join(counts, "key").where("count > 1").selectExpr("id", "explode(many) as one")
+        joined.repartition(2).sortWithinPartitions("id").mapInArrow(
+            lambda batches: batches, "id long, one long"
+        ).count()
+
+
+if __name__ == "__main__":
+    from tasks.parameters import load_resources
+
+    warm_up(load_resources(Path("resources.yaml")))

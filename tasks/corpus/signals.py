@@ -18,6 +18,8 @@ _TERMINAL = (".", "!", "?", '"', "”", "。", "！", "？", "…", "’", "»")
 
 def words(text: str) -> list[str]:
     """The words of a text; a character of a script without spaces is a word of its own."""
+    if not UNSEGMENTED.search(text):
+        return _WORD.findall(text)
     found: list[str] = []
     for word in _WORD.findall(text):
         if UNSEGMENTED.search(word):
@@ -43,9 +45,9 @@ def measure(text: str) -> dict[str, float]:
         "lines": len(lines),
         "mean_word_length": sum(map(len, tokens)) / count,
         "symbol_to_word_ratio": (text.count("#") + text.count("…") + text.count("...")) / count,
-        "alphabetic_word_share": sum(any(c.isalpha() for c in token) for token in tokens) / count,
-        "unsegmented_word_share": sum(bool(UNSEGMENTED.match(token)) for token in tokens) / count,
-        "stop_words": len(_STOP_WORDS & {token.lower() for token in tokens}),
+        "alphabetic_word_share": sum(map(_has_letter, tokens)) / count,
+        "unsegmented_word_share": _unsegmented(tokens) / count,
+        "stop_words": len(_STOP_WORDS & {token.lower() for token in set(tokens)}),
         "bullet_line_share": sum(line.startswith(_BULLETS) for line in lines) / line_count,
         "ellipsis_line_share": sum(line.endswith(("...", "…")) for line in lines) / line_count,
         "terminal_line_share": sum(line.endswith(_TERMINAL) for line in lines) / line_count,
@@ -53,3 +55,11 @@ def measure(text: str) -> dict[str, float]:
         "duplicate_line_character_share": sum(map(len, repeated)) / characters,
     }
     return {name: round(float(value), 6) for name, value in signals.items()}
+
+
+def _has_letter(token: str) -> bool:
+    return token.isalpha() or any(map(str.isalpha, token))
+
+
+def _unsegmented(tokens: list[str]) -> int:
+    return sum(len(token) == 1 and UNSEGMENTED.match(token) is not None for token in tokens)
