@@ -12,7 +12,7 @@ import json
 import re
 import shutil
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,9 @@ KEPT, REMOVED, QUARANTINED = "kept", "removed", "quarantined"
 
 TARGET_PART_BYTES = 256 * 2**20
 """Text in one Parquet part, before compression."""
+
+ROW_GROUP_BYTES = 32 * 2**20
+"""Text in one row group: what a reader holds at once."""
 
 
 @dataclass(frozen=True)
@@ -150,30 +153,31 @@ def write_layer(
 def write_sorted(
     rows: DataFrame, directory: Path, key: str, text_bytes: int, then: Iterable[str] = ()
 ) -> None:
-    """Write rows sorted by a hexadecimal key as ``part-00000.parquet …``, each part a range of the key."""
+    """Write rows sorted by a hexadecimal key as ``part-00000.parquet …``, each part a range of the key.
+
+    Workers write the parts themselves, by pyarrow, into a directory that all of them see: Java's writer puts
+    the encodings in a file's footer in the order of a hash set, which differs from one process to the next.
+    """
     from pyspark.sql import functions as F
+    from pyspark.sql.pandas.types import to_arrow_schema
 
     parts = max(1, -(-text_bytes // TARGET_PART_BYTES))
-    scratch = directory.parent / f".{directory.name}.spark"
+    columns = to_arrow_schema(rows.schema, timezone="UTC")
     directory.mkdir(parents=True)
-    if parts == 1:
-        rows.repartition(1).sortWithinPartitions(key, *then).write.parquet(str(scratch))
-        written = {0: scratch}
-    else:
-        leading = F.conv(F.substring(key, 1, 8), 16, 10).cast("long")
-        part: Column = F.floor(leading * parts / 2**32).cast("int")
-        (
-            rows.withColumn("part", part)
-            .repartition(parts, "part")
-            .sortWithinPartitions("part", key, *then)
-            .write.partitionBy("part")
-            .parquet(str(scratch))
-        )
-        written = {int(found.name.split("=")[1]): found for found in scratch.glob("part=*")}
-    for number, (_, found) in enumerate(sorted(written.items())):
-        (file,) = found.glob("part-*.parquet")
-        file.rename(directory / f"part-{number:05d}.parquet")
-    shutil.rmtree(scratch)
+    leading = F.conv(F.substring(key, 1, 8), 16, 10).cast("long")
+    part: Column = F.floor(leading * parts / 2**32).cast("int")
+    written = (
+        rows.withColumn("part", part)
+        .repartition(parts, "part")
+        .sortWithinPartitions("part", key, *then)
+        .mapInArrow(_part_writer(directory.absolute(), columns), "part int")
+        .collect()
+    )
+    if not written:
+        with _parquet_writer(directory / "part-00000.parquet", columns):
+            pass
+    for number, row in enumerate(sorted(written)):
+        (directory / f".{row['part']}.parquet").rename(directory / f"part-{number:05d}.parquet")
 
 
 def read_lineage(layer: Path) -> list[dict[str, Any]]:
@@ -191,6 +195,62 @@ def carry_lineage(before: Path, layer: Path) -> None:
 def _write_lineage(layer: Path, stage: str, params: StageParams) -> None:
     lineage = [*read_lineage(layer), {"stage": stage, "parameters": params.model_dump(mode="json")}]
     (layer / "lineage.json").write_text(json.dumps(lineage, indent=1, sort_keys=True) + "\n", "utf-8")
+
+
+def _part_writer(directory: Path, columns: pyarrow.Schema):
+    """Writes the sorted rows of a partition, a file for each part, and yields the parts' numbers."""
+
+    def written(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow as pa
+
+        pending: list[pa.RecordBatch] = []
+        writer, current, size = None, None, 0
+        for batch in batches:
+            numbers = batch.column("part").to_pylist()
+            sizes = _row_bytes(batch)
+            batch, start = batch.select(columns.names).cast(columns), 0
+            for row, number in enumerate(numbers):
+                # Row groups end at rows, not where a batch happens to end: batches differ between clusters.
+                if number != current or size >= ROW_GROUP_BYTES:
+                    pending.append(batch.slice(start, row - start))
+                    _write_row_group(writer, pending)
+                    pending, start, size = [], row, 0
+                if number != current:
+                    if writer is not None:
+                        writer.close()
+                    current, writer = number, _parquet_writer(directory / f".{number}.parquet", columns)
+                    yield pa.RecordBatch.from_pydict({"part": pa.array([number], pa.int32())})
+                size += sizes[row]
+            pending.append(batch.slice(start))
+        _write_row_group(writer, pending)
+        if writer is not None:
+            writer.close()
+
+    return written
+
+
+def _row_bytes(batch: pyarrow.RecordBatch) -> list[int]:
+    if "text" not in batch.schema.names:
+        return [256] * batch.num_rows
+    import pyarrow.compute as pc
+
+    return [
+        256 + (length or 0)
+        for length in pc.call_function("binary_length", [batch.column("text")]).to_pylist()
+    ]
+
+
+def _write_row_group(writer: Any, batches: list[pyarrow.RecordBatch]) -> None:
+    import pyarrow as pa
+
+    if writer is not None and any(batch.num_rows for batch in batches):
+        writer.write_table(pa.Table.from_batches(batches).combine_chunks(), row_group_size=2**31 - 1)
+
+
+def _parquet_writer(path: Path, columns: pyarrow.Schema) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetWriter(path, columns, compression="zstd")
 
 
 def _counts(rows: DataFrame) -> tuple[dict[str, Any], int]:

@@ -20,7 +20,12 @@ with spark_session("test", Resources(work=Path("work"), spark=SparkResources(mas
 
 def session(folder: Path) -> str:
     shown = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=folder, env=os.environ, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", SCRIPT],
+        cwd=folder,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith("5 ")
