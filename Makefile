@@ -17,7 +17,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 		{ echo "error: Python 3.11 or newer is needed, this is $$($(PYTHON) --version); set PYTHON=…"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	DS_BUILD_OPS=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@$(BIN)/python -m tasks.spark || echo "warning: Spark did not start; see $(BIN)/gristmill doctor"
+	@$(BIN)/python -m flows.prepare || echo "warning: Spark or Prefect did not start; see $(BIN)/gristmill doctor"
 	@touch $@
 
 run: install ## documents in, a released model and a report out

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from dvc.stage import PipelineStage
 
 
+SPARK_CODE = "tasks/spark.py"
+"""A stage whose code includes this file runs on Spark."""
+
+
 class Policy(BaseModel):
     """How a flow runs a stage: the stage's ``meta:`` in ``dvc.yaml``, which DVC does not hash."""
 
@@ -40,6 +44,11 @@ class Stage:
     """Those outputs of which DVC keeps no copy (``cache: false``)."""
     sections: tuple[str, ...]
     policy: Policy
+
+    @property
+    def on_spark(self) -> bool:
+        """Whether it runs on Spark."""
+        return SPARK_CODE in self.inputs
 
 
 @dataclass(frozen=True)

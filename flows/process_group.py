@@ -29,6 +29,7 @@ def process_group(
     cwd: Path,
     env: dict[str, str],
     output: int | IO[bytes] = subprocess.PIPE,
+    errors: int | IO[bytes] = subprocess.STDOUT,
     grace: float = GRACE_SECONDS,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command; at the end of the block every process of its session is stopped.
@@ -42,7 +43,7 @@ def process_group(
         env=env,
         stdin=subprocess.DEVNULL,
         stdout=output,
-        stderr=subprocess.STDOUT,
+        stderr=errors,
         start_new_session=True,
     )
     guard = _guard(process.pid, grace)

@@ -99,7 +99,7 @@ def prefect_for_a_run(work: Path) -> Iterator[Callable[[], None]]:
     # What Prefect does for a flow without a server, but beside the imports, and in a session of its own:
     # Ctrl-C on the terminal must reach the flow first and leave it a server to report to.
     command = module_command(
-        "uvicorn", "--factory", "prefect.server.api.server:create_app", "--host", "127.0.0.1",
+        "uvicorn", "--factory", "flows.prefect_server:create_app", "--host", "127.0.0.1",
         "--port", str(port), "--log-level", "error",
     )  # fmt: skip
     env = {

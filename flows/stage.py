@@ -17,6 +17,7 @@ from prefect.cache_policies import NO_CACHE
 from flows.graph import Graph, read_graph
 from flows.process_group import OutOfTime, lines, process_group
 from flows.project import find_project, module_command, program_environment
+from flows.shared_java import SharedJava
 
 BAD_INPUT_STATUS = 2
 """With this a stage says that it will fail again on the same input (see tasks/stage.py)."""
@@ -53,11 +54,13 @@ def run_stage(
     *,
     graph: Graph | None = None,
     environment: Mapping[str, str] | None = None,
+    java: SharedJava | None = None,
 ) -> Outcome:
     """Run one stage of the project in ``folder`` as a task of the flow that calls this.
 
     Retries, delays, timeout and pool come from the stage's ``meta:`` in ``dvc.yaml``. Whatever ends the task
-    (success, failure, timeout, cancellation) ends every process that it started.
+    (success, failure, timeout, cancellation) ends every process that it started. ``java`` is given to a stage
+    that runs on Spark, and ends with an attempt that fails: nothing of that is at work when the next begins.
 
     Raises:
         BadInput: if there is no such stage.
@@ -79,11 +82,24 @@ def run_stage(
         retry_condition_fn=_may_pass,
         persist_result=False,
     )
-    return task(name, str(folder), policy.timeout_seconds, dict(environment or {}))
+    shared = java if graph.stages[name].on_spark else None
+    return task(name, str(folder), policy.timeout_seconds, dict(environment or {}), shared)
 
 
-def _reproduce(name: str, folder: str, timeout: float | None, environment: dict[str, str]) -> Outcome:
+def _reproduce(
+    name: str, folder: str, timeout: float | None, environment: dict[str, str], java: SharedJava | None
+) -> Outcome:
     """Let DVC bring one stage up to date, and pass on what it says."""
+    if java is None:
+        return _attempt(name, folder, timeout, environment)
+    try:
+        return _attempt(name, folder, timeout, environment | java.environment())
+    except BaseException:
+        java.stop()
+        raise
+
+
+def _attempt(name: str, folder: str, timeout: float | None, environment: dict[str, str]) -> Outcome:
     log = get_run_logger()
     started = time.monotonic()
     said = _Said(name)

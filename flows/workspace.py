@@ -8,7 +8,7 @@ import logging
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,12 +21,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from flows.checks import check_parameters
 from flows.graph import Graph, inspect_graph
 from flows.logs import explain_failures_briefly
-from flows.project import PARAMETERS, BadInput, find_project
+from flows.project import PARAMETERS, RESOURCES, BadInput, find_project
+from flows.shared_java import SharedJava
 from flows.stage import Outcome, run_stage
 from flows.tracking import FLOW_RUN_TAG, Tracking, anchored, run_directory, spool_root
 from flows.worktree import Worktree, commit_tags, discard, open_worktree, record, untracked
-from tasks.parameters import ParameterError, set_value
+from tasks.parameters import ParameterError, load_resources, set_value
 from tasks.resources import Resources
+from tasks.spark import is_local
 from tasks.tracking import RUN_DIRECTORY_VARIABLE
 
 
@@ -64,6 +66,7 @@ class Workspace:
     planned: tuple[str, ...]
     log: logging.Logger | logging.LoggerAdapter
     environment: dict[str, str] = field(default_factory=dict)
+    java: SharedJava | None = None
     outcomes: list[Outcome] = field(default_factory=list)
 
     @property
@@ -80,13 +83,22 @@ class Workspace:
         moved = {outcome.stage for outcome in self.outcomes if outcome.result != "unchanged"}
         for name in names:
             if name in self.changed or self.graph.upstream[name] & moved:
-                outcome = run_stage(name, self.folder, graph=self.graph, environment=self.environment)
+                if self.java is not None and not self._spark_from(name):
+                    self.java.stop()
+                outcome = run_stage(
+                    name, self.folder, graph=self.graph, environment=self.environment, java=self.java
+                )
             else:
                 outcome = Outcome(name, "unchanged")
             if outcome.result != "unchanged":
                 moved.add(name)
             self.outcomes.append(outcome)
         return self.outcomes
+
+    def _spark_from(self, name: str) -> bool:
+        """Whether this planned stage or one after it runs on Spark."""
+        onward = self.planned[self.planned.index(name) :] if name in self.planned else ()
+        return any(self.graph.stages[stage].on_spark for stage in onward)
 
 
 _current: ContextVar[Workspace | None] = ContextVar("workspace", default=None)
@@ -113,25 +125,28 @@ def workspace(run: RunParameters, *stages: str) -> Iterator[Workspace]:
     graph, changed = inspect_graph(project)
     graph.check_names(stages)
     name = run.name or _plain(flow_run.name or "") or time.strftime("run-%Y%m%dT%H%M%S")
-    tree = None
-    if run.set:
-        resources, tree = _tree(project, run, name, graph, changed.intersection(stages), log)
+    with ExitStack() as stack:
+        tree = None
+        if run.set:
+            resources, tree = _tree(project, run, name, graph, changed.intersection(stages), log)
+            try:
+                graph, changed = inspect_graph(tree.folder)
+                java = _shared_java(stack, tree.folder, graph, changed.intersection(stages))
+                _check_inputs(tree.folder, graph, stages)
+            except BaseException:
+                if not tree.resumed:
+                    discard(project, tree)
+                raise
+        else:
+            java = _shared_java(stack, project, graph, changed.intersection(stages))
+            resources = check_parameters(project, graph=graph, stages=changed.intersection(stages))
+            _check_inputs(project, graph, stages)
+        here = Workspace(tree.folder if tree else project, graph, changed, stages, log, java=java)
+        token = _current.set(here)
         try:
-            graph, changed = inspect_graph(tree.folder)
-            _check_inputs(tree.folder, graph, stages)
-        except BaseException:
-            if not tree.resumed:
-                discard(project, tree)
-            raise
-    else:
-        resources = check_parameters(project, graph=graph, stages=changed.intersection(stages))
-        _check_inputs(project, graph, stages)
-    here = Workspace(tree.folder if tree else project, graph, changed, stages, log)
-    token = _current.set(here)
-    try:
-        yield from _tracked(here, project, resources, run, name, tree)
-    finally:
-        _current.reset(token)
+            yield from _tracked(here, project, resources, run, name, tree)
+        finally:
+            _current.reset(token)
 
 
 def _tracked(
@@ -236,6 +251,21 @@ def _tree(
         more = f" and {len(files) - 10} more" if len(files) > 10 else ""
         log.warning("git does not track, and the run does not have: %s%s", ", ".join(files[:10]), more)
     return resources, tree
+
+
+def _shared_java(stack: ExitStack, folder: Path, graph: Graph, changed: set[str]) -> SharedJava | None:
+    """Start a Java for the stages on Spark, ended with the stack; None where none may run here."""
+    try:
+        resources = load_resources(folder / RESOURCES)
+    except ParameterError:
+        return None  # the check of parameters says it better
+    may_run = graph.with_descendants(changed)
+    if not is_local(resources) or not any(graph.stages[name].on_spark for name in may_run):
+        return None
+    java = SharedJava(folder, folder / resources.work / "logs" / "java.log")
+    stack.callback(java.stop)
+    java.start()
+    return java
 
 
 def _record(here: Workspace, tree: Worktree, run: RunParameters) -> None:

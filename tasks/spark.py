@@ -10,9 +10,8 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tasks.class_archive import ClassArchive
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MINIMUM_JAVA = 17
+
+HOSTED = "PYSPARK_GATEWAY_PORT"
+"""With this variable pyspark takes a Java that runs already (see tasks/java_host.py) and starts none."""
 
 
 @contextmanager
@@ -43,21 +45,19 @@ def spark_session(app: str, resources: Resources) -> Iterator[SparkSession]:
         yield active
         return
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    java = java_home()
-    os.environ["JAVA_HOME"] = str(_wrapped(java, resources.work))
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.appName(app).master(resources.spark.master)  # type: ignore[attr-defined]
-    archive = (
-        ClassArchive(resources.work / "java", java) if resources.spark.master.startswith("local") else None
-    )
-    for key, value in _settings(resources, archive).items():
-        builder = builder.config(key, value)
-    try:
-        session = builder.getOrCreate()
-    except PySparkRuntimeError as error:
-        raise StageError(
-            f"Spark did not start on {resources.spark.master} (resources.yaml: spark.master): {error}"
-        ) from None
+    archive = None
+    with ExitStack() as starting:
+        if HOSTED not in os.environ and SparkContext._gateway is None:
+            archive = starting.enter_context(java_environment(resources))
+        builder = SparkSession.builder.appName(app)  # type: ignore[attr-defined]
+        for key, value in {**driver_settings(resources, archive), **_settings(resources)}.items():
+            builder = builder.config(key, value)
+        try:
+            session = builder.getOrCreate()
+        except PySparkRuntimeError as error:
+            raise StageError(
+                f"Spark did not start on {resources.spark.master} (resources.yaml: spark.master): {error}"
+            ) from None
     try:
         yield session
     finally:
@@ -65,6 +65,45 @@ def spark_session(app: str, resources: Resources) -> Iterator[SparkSession]:
         if archive is not None and not archive.stands:
             archive.keep(SparkContext._gateway)
             SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextmanager
+def java_environment(resources: Resources) -> Iterator[ClassArchive | None]:
+    """Name the Java and the Python for what pyspark starts within the block; yields the class archive.
+
+    The archive is None on a cluster. Afterwards the environment is as it was: the Java that is named there
+    is a wrapper of this project's, which a later search for Java must not take for an installed one.
+
+    Raises:
+        StageError: if there is no Java.
+    """
+    java = java_home()
+    named = {
+        "JAVA_HOME": str(_wrapped(java, resources.work)),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    before = {name: os.environ.get(name) for name in named}
+    os.environ.update(named)
+    try:
+        yield ClassArchive(archive_directory(resources), java) if is_local(resources) else None
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def is_local(resources: Resources) -> bool:
+    """Whether Spark runs within one process on this machine."""
+    return resources.spark.master.startswith("local")
+
+
+def archive_directory(resources: Resources) -> Path:
+    """Where class archives lie: beside the installed packages, on which they depend, or in ``work``."""
+    installed = Path(sys.prefix)
+    return (installed if os.access(installed, os.W_OK) else resources.work) / "java"
 
 
 def java_home() -> Path:
@@ -133,17 +172,24 @@ def _wrapped(home: Path, work: Path) -> Path:
     return wrapper.parent.parent
 
 
-def _settings(resources: Resources, archive: ClassArchive | None) -> dict[str, str]:
+def driver_settings(resources: Resources, archive: ClassArchive | None) -> dict[str, str]:
+    """What Java is started with; of no effect on one that runs."""
+    quiet = Path(__file__).with_name("log4j2.properties").as_uri()
+    java_options = f"-Dlog4j2.configurationFile={quiet} {resources.spark.java_options}"
+    if archive is not None:
+        java_options += f" {archive.options()}"
+    return {
+        "spark.driver.memory": resources.spark.driver_memory,
+        "spark.driver.extraJavaOptions": java_options.strip(),
+    }
+
+
+def _settings(resources: Resources) -> dict[str, str]:
     spark = resources.spark
     scratch = (resources.work / "spark").absolute()
     scratch.mkdir(parents=True, exist_ok=True)
-    quiet = Path(__file__).with_name("log4j2.properties").as_uri()
-    java_options = f"-Dlog4j2.configurationFile={quiet} {spark.java_options}"
-    if archive is not None:
-        java_options += f" {archive.options()}"
     settings = {
-        "spark.driver.memory": spark.driver_memory,
-        "spark.driver.extraJavaOptions": java_options.strip(),
+        "spark.master": spark.master,
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.shuffle.partitions": str(spark.partitions or 2 * (os.cpu_count() or 1)),
@@ -155,25 +201,6 @@ def _settings(resources: Resources, archive: ClassArchive | None) -> dict[str, s
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
     }
-    if spark.master.startswith("local"):
+    if is_local(resources):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return settings | spark.config
-
-
-def warm_up(resources: Resources) -> None:
-    """Run one session that does a little of what stages do, so that it leaves a `ClassArchive` for them."""
-    with TemporaryDirectory() as scratch, spark_session("warm-up", resources) as spark:
-        rows = spark.range(100).selectExpr("id", "cast(id % 7 as string) as key", "array(id) as many")
-        rows.write.parquet(f"{scratch}/rows")
-        stored = spark.read.parquet(f"{scratch}/rows")
-        counts = stored.groupBy("key").count()
-        joined = stored.join(counts, "key").where("count > 1").selectExpr("id", "explode(many) as one")
-        joined.repartition(2).sortWithinPartitions("id").mapInArrow(
-            lambda batches: batches, "id long, one long"
-        ).count()
-
-
-if __name__ == "__main__":
-    from tasks.parameters import load_resources
-
-    warm_up(load_resources(Path("resources.yaml")))

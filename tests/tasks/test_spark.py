@@ -78,3 +78,22 @@ def test_spark_runs_on_the_runtime_from_pypi(tmp_path: Path) -> None:
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.split()[0] == "5"
     assert shown.stdout.split()[1].startswith("25")
+
+
+def test_two_sessions_in_one_process_find_the_same_java(tmp_path: Path) -> None:
+    script = (
+        "import os\n"
+        "from pathlib import Path\n"
+        "from tasks.resources import Resources, SparkResources\n"
+        "from tasks.spark import java_home, spark_session\n"
+        "resources = Resources(work=Path('work'), spark=SparkResources(master='local[1]'))\n"
+        "before = java_home(), os.environ.get('JAVA_HOME')\n"
+        "for _ in range(2):\n"
+        "    with spark_session('test', resources) as spark:\n"
+        "        assert spark.range(5).count() == 5\n"
+        "    assert (java_home(), os.environ.get('JAVA_HOME')) == before\n"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert shown.returncode == 0, shown.stderr
