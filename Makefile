@@ -29,8 +29,10 @@ ui: install ## Prefect and MLflow in the browser, with the deployments to trigge
 report: install ## open the report of the last run, or print where it is
 	@$(BIN)/gristmill report
 
+# Files of tests side by side, one worker for each core, four at most (each has a Spark of its own): WORKERS=1 for one.
+WORKERS ?= logical
 test: install ## the test suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist loadfile
 
 test-slow: install ## many kills and big graphs
 	$(BIN)/python -m pytest -m slow

@@ -1,14 +1,16 @@
 """Shingles, MinHash signatures and exact Jaccard similarity of documents.
 
-Broder, On the Resemblance and Containment of Documents, 1997. Signatures are datasketch's own, so that a
-user can load them there.
+Broder, On the Resemblance and Containment of Documents, 1997. Signatures are those of datasketch, so that a
+user can load them there under `SCHEME`.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator
+from hashlib import sha1
 
 import numpy as np
 
@@ -18,8 +20,8 @@ SCHEME = "affine32"
 """datasketch's name of the permutations: h -> a h + b modulo 2^32."""
 
 _WORD = re.compile(r"\w+")
-_BATCH = 8192
-"""Shingles hashed at once: a book of five million words needs no more memory than a page."""
+_BATCH = 1024
+"""Shingles hashed at once: what all permutations make of them fits the processor's cache."""
 
 
 def shingles(text: str, size: int) -> set[str]:
@@ -42,13 +44,18 @@ def shingles(text: str, size: int) -> set[str]:
 
 
 def signature(items: set[str], permutations: int, seed: int) -> np.ndarray:
-    """The MinHash signature (``permutations`` of uint32) of a set of shingles, as datasketch computes it."""
-    from datasketch import MinHash
+    """The MinHash signature (``permutations`` of uint32) of a set of shingles, datasketch's bit for bit.
 
-    sketch = MinHash(permutations, seed, scheme=SCHEME, permutations=_permutations(permutations, seed))
+    Each shingle's SHA-1, cut to 32 bits and mixed by MurmurHash3's finalizer, goes through every permutation
+    h -> a h + b modulo 2^32; of each permutation the smallest value is kept.
+    """
+    a_P1, b_P1 = _permutations(permutations, seed)
+    smallest_P = np.full(permutations, 2**32 - 1, dtype=np.uint32)
     for batch in _batched(items):
-        sketch.update_batch(batch)
-    return np.array(sketch.hashvalues, dtype=np.uint32)
+        digests = b"".join([sha1(item.encode("utf-8", "surrogatepass")).digest()[:4] for item in batch])
+        hashes_N = _mixed(np.frombuffer(digests, dtype="<u4").astype(np.uint32))
+        np.minimum(smallest_P, (a_P1 * hashes_N + b_P1).min(axis=1), out=smallest_P)
+    return smallest_P
 
 
 def bands(values: np.ndarray, count: int, rows: int) -> list[bytes]:
@@ -63,18 +70,22 @@ def jaccard(left: set[str], right: set[str]) -> float:
 
 
 @functools.lru_cache(maxsize=4)
-def _permutations(count: int, seed: int) -> np.ndarray:
-    from datasketch import MinHash
+def _permutations(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """datasketch's permutations: a odd, so that h -> a h + b is a bijection of 32 bits."""
+    random = np.random.RandomState(seed)
+    a = random.randint(0, 2**31, count, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
+    b = random.randint(0, 2**32, count, dtype=np.uint32)
+    return a[:, None], b[:, None]
 
-    return np.array(MinHash(count, seed, scheme=SCHEME).permutations)
+
+def _mixed(hashes_N: np.ndarray) -> np.ndarray:
+    """The 32-bit finalizer of MurmurHash3 (Appleby, 2011)."""
+    hashes_N = (hashes_N ^ (hashes_N >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    hashes_N = (hashes_N ^ (hashes_N >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return hashes_N ^ (hashes_N >> np.uint32(16))
 
 
-def _batched(items: set[str]) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    for item in items:
-        batch.append(item.encode("utf-8", "surrogatepass"))
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
+def _batched(items: set[str]) -> Iterator[list[str]]:
+    remaining = iter(items)
+    while batch := list(itertools.islice(remaining, _BATCH)):
         yield batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -119,9 +120,24 @@ def pair(project: Project) -> Project:
     return project
 
 
+@pytest.fixture(scope="session")
+def prefect_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with Prefect's tables, as `make install` leaves one: creating them takes ten seconds."""
+    path = tmp_path_factory.mktemp("prefect") / "prefect.db"
+    subprocess.run(
+        [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"],
+        env=os.environ | {"PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{path}"},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return path
+
+
 @pytest.fixture
-def journey(project: Project) -> Project:
+def journey(project: Project, prefect_tables: Path) -> Project:
     """A committed project with all stages of the real dvc.yaml, each reading from where the real one does."""
+    (project.folder / "work").mkdir()
+    shutil.copy(prefect_tables, project.folder / "work")
     root = Path(__file__).parents[2]
     graph = yaml.safe_load((root / "dvc.yaml").read_text())["stages"]
     makers = {output: name for name, stage in graph.items() for output in stage["outs"]}
