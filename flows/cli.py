@@ -9,9 +9,12 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flows.project import RESOURCES, BadInput, find_project
+
+if TYPE_CHECKING:
+    from flows.run_parameters import RunParameters
 
 FLOWS = {
     "pipeline": "the whole journey (the default)",
@@ -85,9 +88,16 @@ def _command(
 
 def _run(arguments: argparse.Namespace) -> int:
     project = _enter_project()
+    from pydantic import ValidationError
+
     from flows.process_group import end_on_sigterm
+    from flows.run_parameters import RunParameters
     from flows.servers import ServerFailed, prefect_for_a_run
 
+    try:
+        run = RunParameters(set=arguments.set, name=arguments.name)
+    except ValidationError as error:
+        raise BadInput(f"--name {arguments.name}: {error.errors()[0]['msg']}") from None
     end_on_sigterm()
     # Readable on a terminal: the time, who speaks, what is said. The UI shows the rest.
     for kind, who in (("FLOW", "flow"), ("TASK", "task")):
@@ -100,25 +110,18 @@ def _run(arguments: argparse.Namespace) -> int:
     server = ExitStack()
     atexit.register(server.close)
     try:
-        return _run_flow(arguments, server.enter_context(prefect_for_a_run(_work(project))))
+        return _run_flow(arguments.flow, run, server.enter_context(prefect_for_a_run(_work(project))))
     except ServerFailed as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 
 
-def _run_flow(arguments: argparse.Namespace, ready: Callable[[], None]) -> int:
+def _run_flow(name: str, run: RunParameters, ready: Callable[[], None]) -> int:
     import importlib
 
-    from pydantic import ValidationError
-
     from flows.stage import StageFailed
-    from flows.workspace import RunParameters
 
-    try:
-        run = RunParameters(set=arguments.set, name=arguments.name)
-    except ValidationError as error:
-        raise BadInput(f"--name {arguments.name}: {error.errors()[0]['msg']}") from None
-    flow = getattr(importlib.import_module(f"flows.{arguments.flow}"), arguments.flow)
+    flow = getattr(importlib.import_module(f"flows.{name}"), name)
     again = "the same command goes on from what is done"
     ready()
     try:

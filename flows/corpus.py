@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from prefect import flow
 
+from flows.run_parameters import AS_IT_IS, RunParameters
 from flows.stage import Outcome
-from flows.workspace import AS_IT_IS, RunParameters, workspace
+from flows.workspace import workspace
 
 STAGES = ("collect", "clean", "dedup", "mix", "snapshot", "encode")
 

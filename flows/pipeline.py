@@ -5,8 +5,9 @@ from __future__ import annotations
 from prefect import flow
 
 from flows import alignment, corpus, pretraining, release
+from flows.run_parameters import AS_IT_IS, RunParameters
 from flows.stage import Outcome
-from flows.workspace import AS_IT_IS, RunParameters, workspace
+from flows.workspace import workspace
 
 STAGES = (*corpus.STAGES, *pretraining.STAGES, *alignment.STAGES, *release.STAGES)
 

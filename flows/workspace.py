@@ -16,12 +16,12 @@ from pathlib import Path
 from prefect import get_run_logger
 from prefect.exceptions import MissingContextError
 from prefect.runtime import flow_run
-from pydantic import BaseModel, ConfigDict, Field
 
 from flows.checks import check_parameters
 from flows.graph import Graph, inspect_graph
 from flows.logs import explain_failures_briefly
 from flows.project import PARAMETERS, RESOURCES, BadInput, find_project
+from flows.run_parameters import RunParameters
 from flows.shared_java import SharedJava
 from flows.stage import Outcome, run_stage
 from flows.tracking import FLOW_RUN_TAG, Tracking, anchored, run_directory, spool_root
@@ -30,30 +30,6 @@ from tasks.parameters import ParameterError, load_resources, set_value
 from tasks.resources import Resources
 from tasks.spark import is_local
 from tasks.tracking import RUN_DIRECTORY_VARIABLE
-
-
-class RunParameters(BaseModel):
-    """What may be said about a run when it is started."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    set: list[str] = Field(
-        default=[],
-        title="Changed parameters",
-        description="Entries like ppo.kl_coef=0.1: section.key=value, as in params.yaml. With any, the run "
-        "gets a folder and a git branch of its own, and the project's folder stays as it is.",
-    )
-    name: str | None = Field(
-        default=None,
-        title="Name",
-        description="Name of the run in MLflow, and of its branch runs/NAME. Empty: that of the flow run.",
-        pattern=r"^[A-Za-z0-9]+([._-][A-Za-z0-9]+)*$",
-        max_length=100,
-    )
-
-
-AS_IT_IS = RunParameters()
-"""The parameters of the project, in the project's folder."""
 
 
 @dataclass

@@ -18,6 +18,14 @@ def gristmill(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "flows.cli", *arguments], capture_output=True, text=True)
 
 
+@pytest.fixture
+def configured_server(prefect_server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs report to the server of the suite, as the user's PREFECT_API_URL would have it."""
+    from prefect.settings import PREFECT_API_URL
+
+    monkeypatch.setenv("PREFECT_API_URL", PREFECT_API_URL.value() or "")
+
+
 def test_help_names_every_command_and_loads_nothing_heavy():
     check = "import sys; from flows.cli import main\ntry: main(['--help'])\nfinally: print(*sys.modules)"
     shown = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True).stdout
@@ -49,7 +57,7 @@ def test_the_journey_runs_once_and_then_has_nothing_to_do(journey):
     assert journey.executions[13:] == ["ppo", "assess", "release", "report"]
 
 
-def test_a_failed_stage_is_named_with_its_message_and_no_traceback(journey):
+def test_a_failed_stage_is_named_with_its_message_and_no_traceback(journey, configured_server):
     code = (journey.folder / "toy" / "clean.py").read_text()
     broken = code.replace("    pass", "    raise StageError('part-00003 is no Parquet file')")
     (journey.folder / "toy" / "clean.py").write_text(broken)
@@ -71,7 +79,9 @@ def test_a_failed_stage_is_named_with_its_message_and_no_traceback(journey):
         ),
     ],
 )
-def test_a_mistake_in_a_file_is_refused_before_anything_starts(journey, file, content, complaint):
+def test_a_mistake_in_a_file_is_refused_before_anything_starts(
+    journey, configured_server, file, content, complaint
+):
     (journey.folder / file).write_text(content)
     done = gristmill("run")
     assert done.returncode == 2
@@ -81,10 +91,10 @@ def test_a_mistake_in_a_file_is_refused_before_anything_starts(journey, file, co
     assert journey.executions == []
 
 
-def test_a_name_that_git_would_not_take_is_refused(journey, capsys):
-    done = gristmill("run", "--name", "a name")
-    assert done.returncode == 2
-    assert "error: --name a name" in done.stderr
+def test_a_name_that_git_would_not_take_is_refused_before_a_server_starts(journey, capsys):
+    assert main(["run", "--name", "a name"]) == 2
+    assert "error: --name a name" in capsys.readouterr().err
+    assert not (journey.folder / "work" / "logs").exists()
 
 
 # A shell starts what it puts in the background deaf to Ctrl-C, and these tests with it.
@@ -97,7 +107,12 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)]
+    ("number", "status"),
+    [
+        (signal.SIGINT, 130),
+        pytest.param(signal.SIGTERM, 130, marks=pytest.mark.slow),  # the way of Ctrl-C
+        (signal.SIGKILL, -9),
+    ],
 )
 def test_a_stopped_run_leaves_no_process_and_goes_on_later(journey, number, status):
     code = (journey.folder / "toy" / "clean.py").read_text()

@@ -13,8 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from flows import workspace
+from flows.run_parameters import AS_IT_IS
 from flows.shared_java import SharedJava
+from flows.workspace import workspace
 
 SESSION = """
 import os, signal, sys
@@ -114,7 +115,7 @@ def test_the_spark_stages_of_a_flow_share_a_java_until_one_fails(project, in_flo
     project.commit()
 
     def journey() -> list[bool]:
-        with workspace.workspace(workspace.AS_IT_IS, "one", "two", "three", "plain") as here:
+        with workspace(AS_IT_IS, "one", "two", "three", "plain") as here:
             here.run_stages("one", "two", "three", "plain")
             javas = [int(line) for line in (project.folder / "javas").read_text().split()]
             assert javas[0] == javas[1] != javas[2] == javas[3]

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from flows.project import BadInput
+from flows.run_parameters import RunParameters
 from flows.servers import free_port
 from flows.stage import StageFailed
-from flows.workspace import RunParameters, with_changes, workspace
+from flows.workspace import with_changes, workspace
 
 PLAN = ("first", "second")
 
