@@ -13,8 +13,8 @@ class RunParameters(BaseModel):
     set: list[str] = Field(
         default=[],
         title="Changed parameters",
-        description="Entries like ppo.kl_coef=0.1: section.key=value, as in params.yaml. With any, the run "
-        "gets a folder and a git branch of its own, and the project's folder stays as it is.",
+        description="Entries like ppo.kl.coefficient=0.2: section.key=value, as in params.yaml. With any, "
+        "the run gets a folder and a git branch of its own, and the project's folder stays as it is.",
     )
     name: str | None = Field(
         default=None,
