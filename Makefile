@@ -17,7 +17,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 		{ echo "error: Python 3.11 or newer is needed, this is $$($(PYTHON) --version); set PYTHON=…"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	DS_BUILD_OPS=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@$(BIN)/python -m flows.prepare || echo "warning: Spark or Prefect did not start; see $(BIN)/gristmill doctor"
+	@$(BIN)/python -m flows.prepare || echo "$(BIN)/gristmill doctor says what is missing"
 	@touch $@
 
 run: install ## documents in, a released model and a report out
@@ -59,3 +59,4 @@ constraints: install ## pin what is installed now (after changing pyproject.toml
 
 clean: ## remove what runs made (not the DVC cache)
 	rm -rf data artifacts reports work
+	git worktree prune

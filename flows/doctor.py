@@ -124,7 +124,10 @@ def _disk(project: Path) -> Finding:
     if free < FREE_GIB_WARN:
         verdict = "fail" if free < FREE_GIB_FAIL else "warn"
         return Finding(
-            verdict, "disk", found, f"{FREE_GIB_WARN:g} GiB are advised; `dvc gc --workspace` frees some"
+            verdict,
+            "disk",
+            found,
+            f"{FREE_GIB_WARN:g} GiB are advised; `dvc gc --workspace --all-branches` frees some",
         )
     return Finding("ok", "disk", found)
 
@@ -156,7 +159,7 @@ def _devices() -> Finding:
 
 def _git(project: Path) -> Finding:
     if shutil.which("git") is None:
-        return Finding("warn", "git", "is not installed", "runs with changed parameters (--set) need it")
+        return Finding("fail", "git", "is not installed", "install it: DVC and the records of runs need it")
     if _run(project, "git", "rev-parse", "--verify", "HEAD") is None:
         mend = "runs with changed parameters (--set) need one: `git init`, `git add`, `git commit`"
         return Finding("warn", "git", "the project is in no repository with a commit", mend)

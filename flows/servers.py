@@ -42,6 +42,10 @@ def prefect_database(work: Path) -> dict[str, str]:
     return {name: f"sqlite+aiosqlite:///{work.resolve() / 'prefect.db'}"}
 
 
+PATIENCE = {"PREFECT_SERVER_DATABASE_TIMEOUT": "60", "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60"}
+"""Stages may take all the processor: the server then answers late, not with an error."""
+
+
 @dataclass(frozen=True)
 class Server:
     """A server that has been started, and perhaps does not answer yet."""
@@ -58,7 +62,7 @@ class Server:
             ServerFailed: if it ends instead, or does not answer in `START_SECONDS`.
         """
         deadline = time.monotonic() + START_SECONDS
-        while not answers(self.health):
+        while not (self.process.poll() is None and answers(self.health)):
             if self.process.poll() is not None:
                 end = "\n".join(self.log.read_text("utf-8", "replace").splitlines()[-10:])
                 raise ServerFailed(
@@ -108,6 +112,7 @@ def prefect_for_a_run(work: Path) -> Iterator[Callable[[], None]]:
         "PREFECT_SERVER_UI_ENABLED": "false",
         "PREFECT__SERVER_EPHEMERAL": "1",
         "PREFECT__SERVER_FINAL": "1",
+        **PATIENCE,
     }
     with server("Prefect's server", command, env, f"{url}/health", work / "logs" / "prefect.log") as own:
         os.environ["PREFECT_API_URL"] = url

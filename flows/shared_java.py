@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from flows.process_group import OutOfTime, lines, process_group
 from flows.project import program_environment
+
+log = logging.getLogger("gristmill")
 
 START_SECONDS = 60.0
 
@@ -50,12 +53,16 @@ class SharedJava:
         """What a stage needs to find it; empty if there is none."""
         if self._variables and not _listens(int(self._variables["PYSPARK_GATEWAY_PORT"])):
             self.stop()
+        if self._variables == {}:
+            return {}  # it did not start; every stage starts its own
         self.start()
         assert self._process is not None
         if self._variables is None:
             try:
                 self._variables = json.loads(next(lines(self._process, START_SECONDS), ""))
             except (OutOfTime, ValueError):
+                log.warning("no shared Java for the stages on Spark: it did not start, see %s", self._log)
+                self._running.close()
                 self._variables = {}
         return self._variables or {}
 

@@ -11,6 +11,7 @@ from typing import NoReturn
 from flows.process_group import end_on_sigterm
 from flows.project import BadInput, module_command, program_environment
 from flows.servers import (
+    PATIENCE,
     STOP_SECONDS,
     Server,
     ServerFailed,
@@ -51,9 +52,7 @@ def serve(project: Path, resources: Resources) -> None:
         "PREFECT_API_URL": f"{prefect_url}/api",
         "PREFECT_SERVER_UI_API_URL": f"{prefect_url}/api",  # what the page in the browser asks
         "GRISTMILL_PROJECT": str(project),
-        # Stages may take all the processor: the server then answers late, not with an error.
-        "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
-        "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",
+        **PATIENCE,
     }
     end_on_sigterm()
     with ExitStack() as stack:
@@ -133,7 +132,7 @@ def _stop_flows(worker: Server) -> None:
 
 
 def _register(project: Path, env: dict[str, str]) -> None:
-    """Create the work pool and the deployments; both stay as they are if they exist."""
+    """Create the work pool and the deployments; what `prefect.yaml` says replaces what was there."""
     for arguments in (
         ["work-pool", "create", POOL, "--type", "process", "--overwrite"],
         ["deploy", "--all", "--prefect-file", str(project / "prefect.yaml")],

@@ -107,8 +107,8 @@ def workspace(run: RunParameters, *stages: str) -> Iterator[Workspace]:
             resources, tree = _tree(project, run, name, graph, changed.intersection(stages), log)
             try:
                 graph, changed = inspect_graph(tree.folder)
-                java = _shared_java(stack, tree.folder, graph, changed.intersection(stages))
                 _check_inputs(tree.folder, graph, stages)
+                java = _shared_java(stack, tree.folder, graph, changed.intersection(stages))
             except BaseException:
                 if not tree.resumed:
                     discard(project, tree)

@@ -13,6 +13,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 JAVA_EXIT_SECONDS = 120
 
 
@@ -26,16 +28,14 @@ class ClassArchive:
         name = f"spark-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}"
         self._path = directory.absolute() / f"{name}.jsa"
         self._partial = self._path.with_suffix(f".{os.getpid()}.partial")
-
-    @property
-    def stands(self) -> bool:
-        """Whether an earlier session left an archive (an empty one: that Java makes none)."""
-        return self._path.exists()
+        self.writes = not self._path.exists()
+        """Whether this session's Java writes the archive: no earlier one left any."""
 
     def options(self) -> str:
         """What Java is started with: to use the archive, or to write it when it ends."""
-        if not self.stands:
+        if self.writes:
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._remove_what_the_dead_left()
             return f"-Xshare:auto -XX:ArchiveClassesAtExit={self._partial} {_QUIET}"
         if self._path.stat().st_size == 0:
             return ""
@@ -51,9 +51,16 @@ class ClassArchive:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if process.returncode != 0:
             self._partial.unlink(missing_ok=True)
+            return
         self._partial.touch()  # a Java without an archive of its own classes writes none: ask it once
         self._partial.replace(self._path)
+
+    def _remove_what_the_dead_left(self) -> None:
+        for partial in self._path.parent.glob(f"{self._path.stem}.*.partial"):
+            if not psutil.pid_exists(int(partial.suffixes[-2].removeprefix("."))):
+                partial.unlink(missing_ok=True)
 
 
 # An archive that does not fit (another class path) is ignored; that is not worth a line in the log.

@@ -22,7 +22,7 @@ from typing import Any
 
 from tasks.parameters import load_resources
 from tasks.resources import Resources
-from tasks.spark import driver_settings, java_environment, spark_session
+from tasks.spark import driver_settings, java_environment, session_settings, spark_session
 
 
 def host_java(resources: Resources) -> None:
@@ -35,7 +35,9 @@ def host_java(resources: Resources) -> None:
     from pyspark.java_gateway import launch_gateway
 
     with java_environment(resources) as archive:
-        settings = SparkConf(loadDefaults=False).setAll(list(driver_settings(resources, archive).items()))
+        # Some settings only count where Java starts (packages, class paths): it gets those of the stages.
+        settings = {**driver_settings(resources, archive), **session_settings(resources)}
+        settings = SparkConf(loadDefaults=False).setAll(list(settings.items()))
         gateway = launch_gateway(settings, {"stdout": sys.stderr})  # our output is the line below
     java: Any = gateway.proc
     reached: Any = gateway.gateway_parameters
@@ -48,7 +50,7 @@ def host_java(resources: Resources) -> None:
     except KeyboardInterrupt:
         pass
     finally:
-        if archive is not None and not archive.stands:
+        if archive is not None and archive.writes:
             archive.keep(gateway)
         else:
             java.stdin.close()  # Java ends with the pipe to it

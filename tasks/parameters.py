@@ -103,7 +103,7 @@ def set_value(content: dict[str, Any], assignment: str) -> None:
     """
     name, separator, value = assignment.partition("=")
     if not separator or "." not in name:
-        raise ParameterError(f"--set {assignment}: write it as section.key=value, as in ppo.kl_coef=0.1")
+        raise ParameterError(f"--set {assignment}: write it as section.key=value, as in ppo.clip_range=0.1")
     *path, last = name.strip().split(".")
     target: Any = content
     for step in path:

@@ -27,6 +27,10 @@ HOSTED = "PYSPARK_GATEWAY_PORT"
 """With this variable pyspark takes a Java that runs already (see tasks/java_host.py) and starts none."""
 
 
+PYTHON = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+"""Workers run the Python that this is, with what is installed in it."""
+
+
 @contextmanager
 def spark_session(app: str, resources: Resources) -> Iterator[SparkSession]:
     """Yield a session; one that is already active is used and left running, a new one is stopped at the end.
@@ -36,6 +40,7 @@ def spark_session(app: str, resources: Resources) -> Iterator[SparkSession]:
     """
     # Spark 4.3 says so of every pandas 3 and of every call; what is used here runs through Arrow.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+    from py4j.protocol import Py4JError
     from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
@@ -47,46 +52,49 @@ def spark_session(app: str, resources: Resources) -> Iterator[SparkSession]:
     logging.getLogger("py4j").setLevel(logging.WARNING)
     archive = None
     with ExitStack() as starting:
+        starting.enter_context(_environment(PYTHON))
         if HOSTED not in os.environ and SparkContext._gateway is None:
             archive = starting.enter_context(java_environment(resources))
         builder = SparkSession.builder.appName(app)  # type: ignore[attr-defined]
-        for key, value in {**driver_settings(resources, archive), **_settings(resources)}.items():
+        for key, value in {**driver_settings(resources, archive), **session_settings(resources)}.items():
             builder = builder.config(key, value)
         try:
             session = builder.getOrCreate()
-        except PySparkRuntimeError as error:
+        except (PySparkRuntimeError, Py4JError) as error:
+            said = getattr(error, "java_exception", None) or error
             raise StageError(
-                f"Spark did not start on {resources.spark.master} (resources.yaml: spark.master): {error}"
+                f"Spark did not start on {resources.spark.master} (resources.yaml: spark.master): {said}"
             ) from None
     try:
         yield session
     finally:
         session.stop()
-        if archive is not None and not archive.stands:
+        if archive is not None and archive.writes:
             archive.keep(SparkContext._gateway)
             SparkContext._gateway = SparkContext._jvm = None
 
 
 @contextmanager
 def java_environment(resources: Resources) -> Iterator[ClassArchive | None]:
-    """Name the Java and the Python for what pyspark starts within the block; yields the class archive.
+    """Name the Java that pyspark starts within the block; yields its class archive (None on a cluster).
 
-    The archive is None on a cluster. Afterwards the environment is as it was: the Java that is named there
-    is a wrapper of this project's, which a later search for Java must not take for an installed one.
+    Afterwards the environment is as it was: what is named there is a wrapper of this project's, which a later
+    search for Java must not take for an installed one.
 
     Raises:
         StageError: if there is no Java.
     """
     java = java_home()
-    named = {
-        "JAVA_HOME": str(_wrapped(java, resources.work)),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-    }
-    before = {name: os.environ.get(name) for name in named}
-    os.environ.update(named)
-    try:
+    with _environment({"JAVA_HOME": str(_wrapped(java, resources.work))}):
         yield ClassArchive(archive_directory(resources), java) if is_local(resources) else None
+
+
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
     finally:
         for name, value in before.items():
             if value is None:
@@ -184,7 +192,8 @@ def driver_settings(resources: Resources, archive: ClassArchive | None) -> dict[
     }
 
 
-def _settings(resources: Resources) -> dict[str, str]:
+def session_settings(resources: Resources) -> dict[str, str]:
+    """What every session is given, with the user's own settings last."""
     spark = resources.spark
     scratch = (resources.work / "spark").absolute()
     scratch.mkdir(parents=True, exist_ok=True)

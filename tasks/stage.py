@@ -174,8 +174,8 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
         accepted = inspect.signature(function).parameters
         code = _code(function)
         report = function(**paths, params=params, **{k: v for k, v in extra.items() if k in accepted})
-        _check_unchanged(name, arguments.params, params, code, _code(function))
         _write_json(report_path, report.model_dump(mode="json"))
+        _check_unchanged(name, arguments.params, params, code, _code(function))
         _record_timing(resources.work / "stages" / f"{name}.json", started)
         tracker.finish("FINISHED", report.metrics(), [report_path])
     except (StageError, ParameterError) as error:
@@ -188,6 +188,11 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
         traceback.print_exc()
         _fail(1, f"{name} failed: {error}")
     except BaseException as error:
+        if os.strerror(errno.ENOSPC) in str(
+            error
+        ):  # on Spark's workers it comes wrapped in an error of Spark's
+            tracker.finish("FAILED")
+            _fail(2, _disk_full_message(name, OSError()))
         tracker.finish("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
         traceback.print_exc()
         _fail(1, f"{name} failed: {type(error).__name__}: {error}")
@@ -290,7 +295,8 @@ def _disk_full_message(name: str, error: OSError) -> str:
     free = shutil.disk_usage(where).free / 2**20
     return (
         f"{name}: the disk is full ({where}: {free:.0f} MiB free). Nothing half-written was left. "
-        "Free some space (`dvc gc --workspace` drops unused versions) and run again: finished stages stay."
+        "Free some space (`dvc gc --workspace --all-branches` drops unused versions) and run again: finished "
+        "stages stay."
     )
 
 

@@ -104,7 +104,7 @@ def read_manifest(directory: Path) -> Manifest:
         raise StageError(f"{directory} is no snapshot: it has no manifest.json") from None
     except ValueError as error:
         raise StageError(
-            f"{path} is broken: {error}. Make the snapshot again: `dvc repro -f snapshot`"
+            f"{path} is broken: {error}. Make the snapshot again: `dvc repro -f -s snapshot`"
         ) from None
 
 

@@ -150,5 +150,5 @@ def _validated(path: Path, where: str, content: bytes, model: type[M]) -> M:
         key = ".".join(map(str, first["loc"]))
         raise StageError(
             f"{path}{where} is broken: {f'`{key}`: ' if key else ''}{first['msg']}. "
-            "Run the stage that writes it again (`dvc repro -f STAGE`)."
+            "Run the stage that writes it again (`dvc repro -f -s STAGE`)."
         ) from None

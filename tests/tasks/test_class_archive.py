@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -68,5 +69,39 @@ def test_a_java_that_writes_no_archive_is_asked_once(tmp_path: Path) -> None:
     archive = ClassArchive(tmp_path, java_home())
     assert "ArchiveClassesAtExit" in archive.options()
     archive._path.touch()
-    assert archive.stands
+    archive = ClassArchive(tmp_path, java_home())
+    assert not archive.writes
     assert archive.options() == ""
+
+
+class Ended:
+    """A Java that has ended with a status, and pyspark's gateway to it."""
+
+    def __init__(self, status: int) -> None:
+        self.proc = self
+        self.stdin = io.BytesIO()
+        self.returncode = status
+
+    def shutdown(self) -> None: ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        return self.returncode
+
+
+def test_a_java_that_was_killed_while_it_wrote_leaves_no_archive(tmp_path: Path) -> None:
+    archive = ClassArchive(tmp_path, java_home())
+    archive._partial.write_bytes(b"half")
+    archive.keep(Ended(-9))
+    assert list(tmp_path.iterdir()) == []
+    assert ClassArchive(tmp_path, java_home()).writes
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
+    archive = ClassArchive(tmp_path, java_home())
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left = archive._path.with_suffix(f".{dead.pid}.partial")
+    left.touch()
+    archive._partial.touch()
+    archive.options()
+    assert list(tmp_path.iterdir()) == [archive._partial]

@@ -38,6 +38,8 @@ def copy(text: Input, copied: Output, params: CopyParams, resources: Resources) 
         raise StageError("text: line 3 is broken; it would be right with a colon")
     if params.mood == "full disk":
         raise OSError(errno.ENOSPC, "No space left on device", str(copied))
+    if params.mood == "full disk on a worker":
+        raise RuntimeError("Job aborted: java.io.IOException: No space left on device")
     if params.mood == "broken":
         raise RuntimeError("a fault of our own")
     if params.mood == "waits":
@@ -133,6 +135,7 @@ def test_a_missing_input_is_named_with_what_to_do(project: Path) -> None:
     [
         ("bad input", 2, "error: copy: text: line 3 is broken", False),
         ("full disk", 2, "error: copy: the disk is full", False),
+        ("full disk on a worker", 2, "error: copy: the disk is full", False),
         ("broken", 1, "a fault of our own", True),
     ],
 )
@@ -174,8 +177,9 @@ def test_parameters_edited_during_a_run_are_not_recorded_as_its_own(project: Pat
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "section `copy` of params.yaml changed while the stage was running" in stderr
+    # What `dvc commit` needs to keep the result is there.
     assert (project / "out/copied/out.txt").read_text() == "abc"
-    assert not (project / "reports/copy.json").exists()
+    assert (project / "reports/copy.json").exists()
 
 
 def test_publish_replaces_a_directory_whole(tmp_path: Path) -> None:
