@@ -97,3 +97,23 @@ def test_two_sessions_in_one_process_find_the_same_java(tmp_path: Path) -> None:
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert shown.returncode == 0, shown.stderr
+
+
+def test_a_master_that_spark_does_not_know_is_named_without_a_traceback(tmp_path: Path) -> None:
+    script = (
+        "from pathlib import Path\n"
+        "from tasks.resources import Resources, SparkResources\n"
+        "from tasks.spark import spark_session\n"
+        "from tasks.stage import StageError\n"
+        "resources = Resources(work=Path('work'), spark=SparkResources(master='local[many]'))\n"
+        "try:\n"
+        "    with spark_session('test', resources):\n"
+        "        pass\n"
+        "except StageError as error:\n"
+        "    print(error)\n"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert shown.stdout.startswith("Spark did not start on local[many] (resources.yaml: spark.master): ")
+    assert "Could not parse Master URL" in shown.stdout
