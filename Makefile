@@ -59,4 +59,4 @@ constraints: install ## pin what is installed now (after changing pyproject.toml
 
 clean: ## remove what runs made (not the DVC cache)
 	rm -rf data artifacts reports work
-	git worktree prune
+	-git worktree prune

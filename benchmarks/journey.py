@@ -115,6 +115,8 @@ def _print_stages(run: Measured, assessment: dict) -> None:
         verdict = "passed" if check["passed"] else "failed"
         bound = f"{check['relation']} {check['bound']:g}"
         print(f"  {check['statement']}: {check['value']:.3g} ({bound}), {verdict}")
+    kl = assessment["rewards"]["kl_per_token"]["value"]
+    print(f"  KL of the aligned to the tuned model, nats per token: {kl:.3g}")
 
 
 if __name__ == "__main__":

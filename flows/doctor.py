@@ -123,12 +123,8 @@ def _disk(project: Path) -> Finding:
     found = f"{free:.1f} GiB free at {project}"
     if free < FREE_GIB_WARN:
         verdict = "fail" if free < FREE_GIB_FAIL else "warn"
-        return Finding(
-            verdict,
-            "disk",
-            found,
-            f"{FREE_GIB_WARN:g} GiB are advised; `dvc gc --workspace --all-branches` frees some",
-        )
+        mend = f"{FREE_GIB_WARN:g} GiB are advised; `dvc gc --workspace --all-branches` frees some"
+        return Finding(verdict, "disk", found, mend)
     return Finding("ok", "disk", found)
 
 

@@ -55,7 +55,7 @@ def spark_session(app: str, resources: Resources) -> Iterator[SparkSession]:
         starting.enter_context(_environment(PYTHON))
         if HOSTED not in os.environ and SparkContext._gateway is None:
             archive = starting.enter_context(java_environment(resources))
-        builder = SparkSession.builder.appName(app)  # type: ignore[attr-defined]
+        builder = SparkSession.Builder().appName(app)
         for key, value in {**driver_settings(resources, archive), **session_settings(resources)}.items():
             builder = builder.config(key, value)
         try:

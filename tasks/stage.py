@@ -188,9 +188,8 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
         traceback.print_exc()
         _fail(1, f"{name} failed: {error}")
     except BaseException as error:
-        if os.strerror(errno.ENOSPC) in str(
-            error
-        ):  # on Spark's workers it comes wrapped in an error of Spark's
+        # From a worker of Spark's it comes wrapped in an error of Spark's.
+        if os.strerror(errno.ENOSPC) in str(error):
             tracker.finish("FAILED")
             _fail(2, _disk_full_message(name, OSError()))
         tracker.finish("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")

@@ -17,10 +17,14 @@ class Scored(Protocol):
     """A sequence of token ids, and True for each token that is scored; nothing predicts the first."""
 
     @property
-    def tokens(self) -> Sequence[int] | np.ndarray: ...  # noqa: D102
+    def tokens(self) -> Sequence[int] | np.ndarray:
+        """T token ids."""
+        ...
 
     @property
-    def answer(self) -> Sequence[bool] | np.ndarray: ...  # noqa: D102
+    def answer(self) -> Sequence[bool] | np.ndarray:
+        """T times whether the token is scored."""
+        ...
 
 
 def scored_counts(sequences: Sequence[Scored]) -> np.ndarray:

@@ -18,7 +18,6 @@ from flows.shared_java import SharedJava
 from flows.workspace import workspace
 
 SESSION = """
-import os, signal, sys
 from pathlib import Path
 from tasks.resources import Resources, SparkResources
 from tasks.spark import spark_session
@@ -83,9 +82,7 @@ def test_a_java_that_died_is_replaced(java: SharedJava, tmp_path: Path) -> None:
     assert session(tmp_path, java.environment())[0] != lost
 
 
-def test_without_a_java_stages_get_nothing_and_say_what_is_wrong_themselves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_java_stages_get_nothing_and_say_what_is_wrong_themselves(tmp_path: Path) -> None:
     (tmp_path / "resources.yaml").write_text("spark: {driver_memory: much}\n")
     shared = SharedJava(tmp_path, tmp_path / "java.log")
     assert shared.environment() == {}

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -42,6 +44,33 @@ def test_a_stage_runs_then_is_unchanged_then_is_restored(pair, in_flow):
     assert in_flow(lambda: run_stage("first")).result == "restored"
     assert (pair.folder / "made" / "first").read_text() == "source\nfirst 1\n"
     assert pair.executions == ["first"]
+
+
+def test_a_result_whose_parameters_were_edited_meanwhile_can_be_kept_as_the_message_says(project, in_flow):
+    body = """
+        import time
+        Path("started").touch()
+        while not Path("go").exists():
+            time.sleep(0.05)
+    """
+    project.stage("first", ["source.txt"], body=body)
+    project.commit()
+    params = (project.folder / "params.yaml").read_text()
+
+    def edit() -> None:
+        wait_for(project.folder / "started")
+        (project.folder / "params.yaml").write_text(params.replace("amount: 1", "amount: 2"))
+        (project.folder / "go").touch()
+
+    editor = threading.Thread(target=edit)
+    editor.start()
+    with pytest.raises(StageFailed, match="undo the change, then `dvc commit first`"):
+        in_flow(lambda: run_stage("first"))
+    editor.join()
+    (project.folder / "params.yaml").write_text(params)
+    subprocess.run([sys.executable, "-m", "dvc", "commit", "--force", "first"], check=True)
+    assert in_flow(lambda: run_stage("first")).result == "unchanged"
+    assert project.executions == ["first"]
 
 
 def test_an_unknown_stage_is_refused_with_the_nearest_name(pair):

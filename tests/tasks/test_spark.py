@@ -59,61 +59,71 @@ def test_spark_runs_on_the_runtime_from_pypi(tmp_path: Path) -> None:
     script = (
         "import shutil\n"
         "shutil.which = lambda name, found=shutil.which: None if name == 'java' else found(name)\n"
+        "with spark_session('test', local('local[1]')) as spark:\n"
+        "    print(spark.range(5).count(), spark._jvm.System.getProperty('java.version'))\n"
+    )
+    count, version = printed(script, tmp_path).split()
+    assert count == "5"
+    assert version.startswith("25")
+
+
+def test_two_sessions_in_one_process_find_the_same_java(tmp_path: Path) -> None:
+    script = (
+        "before = java_home(), os.environ.get('JAVA_HOME')\n"
+        "for _ in range(2):\n"
+        "    with spark_session('test', local('local[1]')) as spark:\n"
+        "        print(spark.range(5).count())\n"
+        "    assert (java_home(), os.environ.get('JAVA_HOME')) == before\n"
+    )
+    assert printed(script, tmp_path) == "5\n5\n"
+
+
+def test_workers_run_the_python_of_the_stage_in_every_session(tmp_path: Path) -> None:
+    script = (
+        "def pythons(batches):\n"
+        "    import pyarrow, sys\n"
+        "    yield pyarrow.RecordBatch.from_pydict({'python': [sys.executable]})\n"
+        "os.environ['PYSPARK_PYTHON'] = '/nowhere/python'\n"
+        "for _ in range(2):\n"
+        "    with spark_session('test', local('local[1]')) as spark:\n"
+        "        print(spark.range(1).mapInArrow(pythons, 'python string').first()['python'])\n"
+        "assert os.environ['PYSPARK_PYTHON'] == '/nowhere/python'\n"
+    )
+    assert printed(script, tmp_path).split() == [sys.executable] * 2
+
+
+def test_a_master_that_spark_does_not_know_is_named_without_a_traceback(tmp_path: Path) -> None:
+    script = (
+        "try:\n"
+        "    with spark_session('test', local('local[many]')):\n"
+        "        pass\n"
+        "except StageError as error:\n"
+        "    print(error)\n"
+    )
+    shown = printed(script, tmp_path)
+    assert shown.startswith("Spark did not start on local[many] (resources.yaml: spark.master): ")
+    assert "Could not parse Master URL" in shown
+
+
+def printed(script: str, folder: Path) -> str:
+    """What a script prints in a Python of its own, where no session is active and no JAVA_HOME set."""
+    names = (
+        "import os\n"
         "from pathlib import Path\n"
         "from tasks.resources import Resources, SparkResources\n"
-        "from tasks.spark import spark_session\n"
-        "resources = Resources(work=Path('work'), spark=SparkResources(master='local[1]'))\n"
-        "with spark_session('test', resources) as spark:\n"
-        "    print(spark.range(5).count(), spark._jvm.System.getProperty('java.version'))\n"
+        "from tasks.spark import java_home, spark_session\n"
+        "from tasks.stage import StageError\n"
+        "def local(master):\n"
+        "    return Resources(work=Path('work'), spark=SparkResources(master=master))\n"
     )
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     shown = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
+        [sys.executable, "-c", names + script],
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.split()[0] == "5"
-    assert shown.stdout.split()[1].startswith("25")
-
-
-def test_two_sessions_in_one_process_find_the_same_java(tmp_path: Path) -> None:
-    script = (
-        "import os\n"
-        "from pathlib import Path\n"
-        "from tasks.resources import Resources, SparkResources\n"
-        "from tasks.spark import java_home, spark_session\n"
-        "resources = Resources(work=Path('work'), spark=SparkResources(master='local[1]'))\n"
-        "before = java_home(), os.environ.get('JAVA_HOME')\n"
-        "for _ in range(2):\n"
-        "    with spark_session('test', resources) as spark:\n"
-        "        assert spark.range(5).count() == 5\n"
-        "    assert (java_home(), os.environ.get('JAVA_HOME')) == before\n"
-    )
-    shown = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
-    assert shown.returncode == 0, shown.stderr
-
-
-def test_a_master_that_spark_does_not_know_is_named_without_a_traceback(tmp_path: Path) -> None:
-    script = (
-        "from pathlib import Path\n"
-        "from tasks.resources import Resources, SparkResources\n"
-        "from tasks.spark import spark_session\n"
-        "from tasks.stage import StageError\n"
-        "resources = Resources(work=Path('work'), spark=SparkResources(master='local[many]'))\n"
-        "try:\n"
-        "    with spark_session('test', resources):\n"
-        "        pass\n"
-        "except StageError as error:\n"
-        "    print(error)\n"
-    )
-    shown = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
-    assert shown.stdout.startswith("Spark did not start on local[many] (resources.yaml: spark.master): ")
-    assert "Could not parse Master URL" in shown.stdout
+    return shown.stdout
