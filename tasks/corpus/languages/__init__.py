@@ -1,0 +1,1 @@
+"""What language identification knows of scripts, words and letters."""
