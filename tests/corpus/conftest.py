@@ -61,7 +61,9 @@ def collected(
         corpus.mkdir(exist_ok=True)
         lines = [json.dumps({"text": text}) + "\n" for text in texts]
         (corpus / "docs.jsonl").write_text("".join(lines), "utf-8")
-        collect(corpus, tmp_path / "raw", CollectParams(sources=[source(**given)]), resources)
+        (tmp_path / "watermarks.json").write_text("{}")
+        params = CollectParams(sources=[source(**given)])
+        collect(corpus, tmp_path / "watermarks.json", tmp_path / "raw", params, resources)
         return tmp_path / "raw"
 
     return run
