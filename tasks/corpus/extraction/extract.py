@@ -1,0 +1,38 @@
+"""From a document as its source has it to its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tasks.corpus.extraction.gutenberg import without_gutenberg_frame
+from tasks.corpus.extraction.html import main_text
+from tasks.corpus.extraction.markdown import markdown_text
+from tasks.corpus.extraction.normalise import normalise, normalise_code
+from tasks.corpus.extraction.roff import roff_text
+from tasks.corpus.extraction.rst import rst_text
+
+MARKUPS = ("plain", "html", "markdown", "rst", "roff", "code")
+
+_CONVERTERS: dict[str, Callable[[str], str]] = {
+    "html": main_text,
+    "markdown": markdown_text,
+    "rst": rst_text,
+    "roff": roff_text,
+}
+
+
+def extract_text(raw: str, markup: str) -> str:
+    """The text of a document, normalised; empty if there is none.
+
+    Markup comes to readable text with a blank line between paragraphs; what Project Gutenberg puts around its
+    books goes. Code is only normalised. No content makes this raise.
+
+    Raises:
+        ValueError: if the markup is none of ``MARKUPS``.
+    """
+    if markup not in MARKUPS:
+        raise ValueError(f"unknown markup {markup!r}; right would be one of {', '.join(MARKUPS)}")
+    if markup == "code":
+        return normalise_code(raw)
+    convert = _CONVERTERS.get(markup)
+    return without_gutenberg_frame(normalise(convert(raw) if convert else raw))
