@@ -1,120 +1,150 @@
-"""Raw documents in, clean ones out: text from markup, language, signals, rules, privacy."""
+"""Scored documents in, clean ones out: rules decide on the signals, personal data and listed words are
+masked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pydantic import Field, field_validator
-
-from tasks.corpus.extract import extract_text
-from tasks.corpus.language import NO_LANGUAGE, detect_language
-from tasks.corpus.policy import Rule, failed
-from tasks.corpus.privacy import mask_emails
-from tasks.corpus.signals import measure
+from tasks.corpus.lexicons.lists import Lexicon, LexiconParams, read_lexicon
+from tasks.corpus.perplexity.buckets import Histogram, cutoffs, histogram, perplexity_of
+from tasks.corpus.policies.judgement import Judge, judge_batch
+from tasks.corpus.policies.policy import CleanParams
+from tasks.corpus.policies.verdict_changes import compare_verdicts, keep_for_comparison, same_policy
 from tasks.records import (
     DOCUMENT_COLUMNS,
     JUDGEMENT_COLUMNS,
-    KEPT,
-    REMOVED,
     DocumentReport,
-    Finding,
-    arrow_schema,
     carry_lineage,
-    content_hash,
     read_documents,
+    read_lineage,
     schema,
     write_layer,
 )
 from tasks.resources import Resources
 from tasks.spark import spark_session
-from tasks.stage import Input, Output, StageParams, run_as_stage, stage
+from tasks.stage import Input, Output, StageError, run_as_stage, stage
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
 
-
-class CleanParams(StageParams):
-    """What counts as a clean document."""
-
-    rules: list[Rule] = Field(
-        default=[], description="bounds on signals; a document that fails one is removed"
-    )
-    languages: list[str] | None = Field(default=None, description="languages that are kept; empty: all")
-    mask_emails: bool = True
-
-    @field_validator("rules")
-    @classmethod
-    def _signals_exist(cls, rules: list[Rule]) -> list[Rule]:
-        known = {*measure(""), "language_score"}
-        for rule in rules:
-            if rule.signal not in known:
-                raise ValueError(
-                    f"rule {rule.name}: no signal `{rule.signal}`; there are {', '.join(sorted(known))}"
-                )
-        return rules
+log = logging.getLogger("gristmill")
 
 
 class CleanReport(DocumentReport):
-    """What became of the raw documents."""
+    """What became of the scored documents."""
 
-    emails_masked: int
+    masked: dict[str, int]
+    """values and words replaced in the documents that are kept, by rule of the ledger"""
+    perplexity_cutoffs: dict[str, list[float]]
+    """perplexities of each language at which head and middle end"""
 
 
 @stage
-def clean(raw: Input, clean: Output, params: CleanParams, resources: Resources) -> CleanReport:
-    """Extract the text of every document, measure it, and keep those that pass all rules."""
+def clean(
+    scored: Input, lexicons: Input, clean: Output, params: CleanParams, resources: Resources
+) -> CleanReport:
+    """Hold the rules against the signals of every document, and mask what is kept.
+
+    Raises:
+        StageError: if a rule or an action needs something that `score` did not measure.
+    """
+    lists = _masked_lists(scored, lexicons, params)
+    carry_lineage(scored, clean)
+    with spark_session("clean", resources) as spark:
+        documents = read_documents(spark, scored)
+        cuts = cutoffs(_perplexities(documents), params.bucket_shares)
+        judged = documents.mapInArrow(
+            _judged(params, cuts, lists), schema(DOCUMENT_COLUMNS | JUDGEMENT_COLUMNS)
+        )
+        counts = write_layer(judged, clean, "clean", params)
+        masked = _masked(spark, clean)
+        _tell_changes(spark, clean, resources.work / "clean")
+    ends = {language: [round(perplexity_of(cut), 2) for cut in pair] for language, pair in cuts.items()}
+    return CleanReport(**counts, masked=masked, perplexity_cutoffs=ends)
+
+
+def _masked_lists(scored: Path, lexicons: Path, params: CleanParams) -> list[Lexicon]:
+    """The lists whose words are masked.
+
+    Raises:
+        StageError: if an action speaks of a list that was not counted.
+    """
+    (made_by,) = (entry for entry in read_lineage(scored) if entry["stage"] == "score")
+    counted = {
+        given["name"]: LexiconParams.model_validate(given) for given in made_by["parameters"]["lexicons"]
+    }
+    for action in params.lexicons:
+        if action.lexicon not in counted:
+            known = ", ".join(sorted(counted)) or "none"
+            raise StageError(
+                f"clean.lexicons: there is no list `{action.lexicon}` in score.lexicons; there are: {known}"
+            )
+    masked = [counted[action.lexicon] for action in params.lexicons if action.action == "mask"]
+    return [read_lexicon(given, lexicons) for given in masked]
+
+
+def _perplexities(documents: DataFrame) -> Histogram:
+    """How many documents of each language have a perplexity in each bin."""
+    total: Histogram = Histogram()
+    counted = documents.select("language", documents["signals"]["perplexity"].alias("perplexity"))
+    measured = counted.where("perplexity is not null")
+    for row in measured.mapInArrow(_binned, "language string, bin long, documents long").collect():
+        total[row["language"], row["bin"]] += row["documents"]
+    return total
+
+
+def _binned(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    """The histogram of a partition, in rows."""
+    import pyarrow as pa
+
+    total: Histogram = Histogram()
+    for batch in batches:
+        values = batch.column("perplexity").to_numpy(zero_copy_only=False)
+        total += histogram(values, batch.column("language").to_pylist())
+    rows = [{"language": key[0], "bin": key[1], "documents": count} for key, count in total.items()]
+    types = pa.schema([("language", pa.string()), ("bin", pa.int64()), ("documents", pa.int64())])
+    yield pa.RecordBatch.from_pylist(rows, types)
+
+
+def _judged(
+    params: CleanParams, cuts: dict[str, tuple[int, int]], lists: list[Lexicon]
+) -> Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
+    """Judges the batches of a partition, in a worker."""
+
+    def judged(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        from tasks.corpus.lexicons.matching import Lexicons
+
+        judge = Judge(params, cuts, Lexicons(lists) if lists else None)
+        for batch in batches:
+            yield judge_batch(batch, judge)
+
+    return judged
+
+
+def _masked(spark: SparkSession, layer: Path) -> dict[str, int]:
     from pyspark.sql import functions as F
 
-    carry_lineage(raw, clean)
-    with spark_session("clean", resources) as spark:
-        judged = read_documents(spark, raw).repartition(spark.sparkContext.defaultParallelism * 2)
-        judged = judged.mapInArrow(_cleaner(params), schema(DOCUMENT_COLUMNS | JUDGEMENT_COLUMNS))
-        counts = write_layer(judged, clean, "clean", params)
-        masked = spark.read.parquet(str(clean / "ledger")).where("rule = 'email' and verdict = 'kept'")
-        (total,) = masked.agg(F.coalesce(F.sum("value"), F.lit(0)).cast("long").alias("emails")).collect()
-    return CleanReport(**counts, emails_masked=total["emails"])
+    entries = spark.read.parquet(str(layer / "ledger")).where("verdict = 'kept' and threshold is null")
+    rows = entries.groupBy("rule").agg(F.sum("value").cast("long").alias("count")).collect()
+    return {row["rule"]: row["count"] for row in sorted(rows, key=lambda row: row["rule"])}
 
 
-def judge(document: dict[str, Any], params: CleanParams) -> dict[str, Any]:
-    """One document, cleaned, with its verdict and every finding that was made."""
-    document = dict(document)
-    signals = dict(document["signals"])
-    text = extract_text(document["text"], document["meta"].get("markup", "plain"))
-    findings: list[Finding] = []
-    if not text:
-        findings.append(Finding("empty", 0, 1, "no text is left after extraction"))
-    signals |= measure(text)
-    if document["kind"] == "code":
-        document["language"], document["language_score"] = NO_LANGUAGE, 1.0
-    else:
-        document["language"], document["language_score"] = detect_language(text)
-        if params.languages is not None and document["language"] not in params.languages:
-            findings.append(Finding("language", None, None, f"{document['language']} is not kept"))
-    judged = signals | {"language_score": document["language_score"]}
-    findings += failed(params.rules, judged, document["kind"], document["language"])
-    document["verdict"] = REMOVED if findings else KEPT
-    if params.mask_emails:
-        text, masked = mask_emails(text)
-        signals["emails_masked"] = float(masked)
-        if masked:
-            findings.append(Finding("email", masked, None, "addresses replaced by placeholders"))
-    document["text"], document["content"], document["signals"] = text, content_hash(text), signals
-    document["findings"] = [vars(finding) for finding in findings]
-    return document
+def _tell_changes(spark: SparkSession, layer: Path, work: Path) -> None:
+    """Say which documents another policy judges otherwise than the last one did here, and keep this one's
+    verdicts.
 
-
-def _cleaner(params: CleanParams):
-    def cleaned(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow as pa
-
-        for batch in batches:
-            rows = []
-            for row in batch.to_pylist(maps_as_pydicts="strict"):
-                rows.append(judge(row, params))
-            yield pa.RecordBatch.from_pylist(rows, arrow_schema())
-
-    return cleaned
+    That depends on what ran before, so it goes to the log and to ``work``, never into the report.
+    """
+    before = work / "before"
+    if (before / "lineage.json").exists() and not same_policy(before, layer):
+        changes = compare_verdicts(spark, before, layer)
+        log.info("%s", changes)
+        (work / "changes.json").write_text(changes.model_dump_json(indent=1) + "\n", "utf-8")
+    keep_for_comparison(layer, before)
 
 
 if __name__ == "__main__":

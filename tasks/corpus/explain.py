@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
-LAYERS = ("raw", "clean", "unique", "mixture", "snapshot")
+LAYERS = ("raw", "scored", "clean", "unique", "mixture", "snapshot")
 DUPLICATE_RULES = ("exact_duplicate", "near_duplicate")
 """Rules whose detail is the id of the document that was kept."""
 

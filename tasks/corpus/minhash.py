@@ -14,12 +14,13 @@ from hashlib import sha1
 
 import numpy as np
 
-from tasks.corpus.signals import UNSEGMENTED
+from tasks.corpus.scoring.characters import UNSEGMENTED_RANGES
 
 SCHEME = "affine32"
 """datasketch's name of the permutations: h -> a h + b modulo 2^32."""
 
 _WORD = re.compile(r"\w+")
+_UNSEGMENTED = re.compile(f"[{UNSEGMENTED_RANGES}]")
 _BATCH = 1024
 """Shingles hashed at once: what all permutations make of them fits the processor's cache."""
 
@@ -32,8 +33,8 @@ def shingles(text: str, size: int) -> set[str]:
     """
     words: list[str] = []
     for word in _WORD.findall(text.casefold()):
-        if UNSEGMENTED.search(word):
-            words.extend(UNSEGMENTED.sub(lambda found: f" {found[0]} ", word).split())
+        if _UNSEGMENTED.search(word):
+            words.extend(_UNSEGMENTED.sub(lambda found: f" {found[0]} ", word).split())
         else:
             words.append(word)
     if not words:

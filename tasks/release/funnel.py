@@ -9,6 +9,7 @@ from tasks.release.ledgers import RuleSummary
 
 VERBS = {
     "collect": "Collected",
+    "score": "Scored",
     "clean": "Cleaned",
     "dedup": "Deduplicated",
     "mix": "Mixed",

@@ -1,22 +1,42 @@
+"""The stage that decides: rules on signals, masks on what is kept."""
+
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tasks.corpus.clean import CleanParams, clean
-from tasks.corpus.policy import Rule
+from tasks.corpus.clean import CleanReport, clean
+from tasks.corpus.lexicons.lists import LexiconParams
+from tasks.corpus.policies.policy import CleanParams, LexiconAction
+from tasks.corpus.policies.rules import Rule
+from tasks.corpus.score import ScoreParams, score
+from tasks.corpus.scoring.trusted import PerplexityParams
 from tasks.resources import Resources
+from tasks.stage import StageError
 
 PROSE = "The ship went down with all hands, and that was the end of what they have told to the children. " * 5
+LISTS = [LexiconParams(name="ships", path="ships.txt")]
 
 
 @pytest.fixture
 def cleaned(collected: Callable[..., Path], tmp_path: Path, resources: Resources):
-    def run(*texts: str, params: CleanParams | None = None, **given):
-        raw = collected(*texts, **given)
-        return clean(raw, tmp_path / "clean", params or CleanParams(), resources), tmp_path / "clean"
+    """Collect, score and clean texts; another policy on the same scores with ``again``."""
+    lexicons = tmp_path / "lexicons"
+    lexicons.mkdir()
+    (lexicons / "ships.txt").write_text("ship\n", "utf-8")
+
+    def run(
+        *texts: str, params: CleanParams | None = None, scoring: ScoreParams | None = None, **given
+    ) -> tuple[CleanReport, Path]:
+        if texts:
+            scoring = scoring or ScoreParams(lexicons=LISTS)
+            score(collected(*texts, **given), lexicons, lexicons, tmp_path / "scored", scoring, resources)
+        here = resources.model_copy(update={"work": tmp_path / "work"})
+        params = params or CleanParams(presets=[])
+        return clean(tmp_path / "scored", lexicons, tmp_path / "clean", params, here), tmp_path / "clean"
 
     return run
 
@@ -27,64 +47,124 @@ def test_every_rule_that_a_document_fails_is_in_the_ledger(cleaned, ledger_of) -
         Rule(name="stop_words", signal="stop_words", minimum=2),
         Rule(name="long_words", signal="mean_word_length", maximum=10),
     ]
-    report, layer = cleaned(PROSE, "antidisestablishmentarianism", params=CleanParams(rules=rules))
+    report, layer = cleaned(
+        PROSE, "Antidisestablishmentarian internationalists", params=CleanParams(presets=[], rules=rules)
+    )
     assert (report.kept, report.removed, report.removed_by_rule) == (1, 1, {"too_short": 1})
     told = {entry["rule"]: (entry["value"], entry["threshold"]) for entry in ledger_of(layer)}
-    assert told == {"too_short": (1.0, 50.0), "stop_words": (0.0, 2.0), "long_words": (28.0, 10.0)}
+    assert told == {"too_short": (2.0, 50.0), "stop_words": (0.0, 2.0), "long_words": (21.0, 10.0)}
 
 
-def test_an_empty_text_is_removed_with_its_reason(cleaned, ledger_of) -> None:
-    report, layer = cleaned(PROSE, " \n\t ")
-    assert report.removed_by_rule == {"empty": 1}
-    assert {entry["rule"] for entry in ledger_of(layer)} == {"empty"}
+def test_another_threshold_decides_anew_on_the_same_scores(cleaned, tmp_path: Path) -> None:
+    strict = CleanParams(presets=[], rules=[Rule(name="short", signal="words", minimum=101)])
+    assert cleaned(PROSE, params=strict)[0].removed == 1
+    before = (tmp_path / "scored" / "documents" / "part-00000.parquet").stat()
+    loose = CleanParams(presets=[], rules=[Rule(name="short", signal="words", minimum=100)])
+    assert cleaned(params=loose)[0].kept == 1
+    assert (tmp_path / "scored" / "documents" / "part-00000.parquet").stat() == before
 
 
-def test_html_loses_its_navigation_and_keeps_its_text(cleaned, documents_of) -> None:
-    page = (
-        '<?xml version="1.0" encoding="UTF-8"?><html><head><title>T</title><script>var a = 1;</script></head>'
-        "<body><nav><a href='/'>Home</a> <a href='/x'>Next page</a></nav>"
-        f"<article><p>{PROSE}</p></article></body></html>"
-    )
-    _, layer = cleaned(page, markup="html")
-    (document,) = documents_of(layer)
-    assert PROSE.strip() in document["text"]
-    assert "Next page" not in document["text"]
-    assert "var a" not in document["text"]
+def test_documents_that_changed_verdict_are_told_by_rule(cleaned, tmp_path: Path) -> None:
+    short = Rule(name="short", signal="words", minimum=101)
+    cleaned(PROSE, PROSE + PROSE, params=CleanParams(presets=[]))
+    cleaned(params=CleanParams(presets=[], rules=[short]))
+    changes = json.loads((tmp_path / "work" / "clean" / "changes.json").read_text())
+    assert (changes["documents"], changes["changed"]) == (2, 1)
+    (change,) = changes["changes"]
+    assert (change["before"], change["after"], change["documents"]) == ("kept", "short", 1)
 
 
-def test_an_address_is_masked_alike_wherever_it_stands(cleaned, documents_of, ledger_of) -> None:
+def test_a_value_is_masked_alike_wherever_it_stands(cleaned, documents_of, ledger_of) -> None:
     report, layer = cleaned(
         PROSE + "Write to Ann@example.org or bob@example.org.", PROSE + "ann@example.org answered."
     )
-    assert report.emails_masked == 3
+    assert report.masked == {"pii_email": 3}
     texts = [document["text"] for document in documents_of(layer)]
     assert not any("example.org" in text for text in texts)
     tags = [[word.strip(".") for word in text.split() if word.startswith("<email-")] for text in texts]
     (shared,) = set(tags[0]) & set(tags[1])
     assert sum(tag.count(shared) for tag in tags) == 2
-    assert {(entry["rule"], entry["verdict"]) for entry in ledger_of(layer)} == {("email", "kept")}
+    assert {(entry["rule"], entry["verdict"]) for entry in ledger_of(layer)} == {("pii_email", "kept")}
+    assert not any("example.org" in str(entry["detail"]) for entry in ledger_of(layer))
 
 
-def test_code_has_no_language_and_is_spared_the_rules_of_prose(cleaned, documents_of) -> None:
-    rules = [Rule(name="stop_words", signal="stop_words", minimum=2, except_kinds=["code"])]
-    code = "def f(x):\n    return x + 1\n\n" * 5
-    report, layer = cleaned(code, kind="code", params=CleanParams(rules=rules))
+def test_kinds_of_personal_data_that_are_not_masked_stay(cleaned, documents_of) -> None:
+    _, layer = cleaned(PROSE + "Write to ann@example.org.", params=CleanParams(presets=[], mask=["phone"]))
+    assert "ann@example.org" in documents_of(layer)[0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("action", "kept", "text"),
+    [
+        (LexiconAction(lexicon="ships", action="tag"), 1, "The ship went"),
+        (LexiconAction(lexicon="ships", action="mask"), 1, "The <word-ships> went"),
+        (LexiconAction(lexicon="ships", action="drop"), 0, None),
+        (LexiconAction(lexicon="ships", action="drop", minimum_rate=60), 1, "The ship went"),
+    ],
+)
+def test_listed_words_are_tagged_masked_or_drop_the_document(
+    cleaned, documents_of, action, kept, text
+) -> None:
+    report, layer = cleaned(PROSE, params=CleanParams(presets=[], lexicons=[action]))
+    assert report.kept == kept
+    if text:
+        assert documents_of(layer)[0]["text"].startswith(text)
+    else:
+        assert report.removed_by_rule == {"lexicon_ships": 1}
+
+
+def test_an_action_for_a_list_that_was_not_counted_is_refused(cleaned) -> None:
+    params = CleanParams(presets=[], lexicons=[LexiconAction(lexicon="boats")])
+    with pytest.raises(StageError, match="no list `boats` in score.lexicons; there are: ships"):
+        cleaned(PROSE, params=params)
+
+
+def test_a_preset_that_edits_lines_edits_what_is_kept_but_for_code(cleaned, documents_of) -> None:
+    text = PROSE.replace(". ", ".\n") + "short line\nUse cookies to see this page of the many pages.[3]"
+    params = CleanParams(presets=["c4_tfds"])
+    _, layer = cleaned(text, params=params)
+    assert documents_of(layer)[0]["text"] == PROSE.replace(". ", ".\n").strip()
+    _, layer = cleaned(params=CleanParams(presets=["c4_tfds"], edit_lines=False))
+    assert documents_of(layer)[0]["text"] == text
+
+
+def test_a_subscript_in_code_is_no_citation(cleaned, documents_of) -> None:
+    code = "def first(list):\n    return list[3] + list[0] if list else None.\n" * 5
+    _, layer = cleaned(code, kind="code", params=CleanParams(presets=["c4_tfds"], rules=[
+        Rule(name="c4_sentences", off=True), Rule(name="c4_curly_bracket", off=True),
+    ]))  # fmt: skip
+    assert documents_of(layer)[0]["text"] == code.strip()
+
+
+def test_code_is_spared_the_rules_of_prose(cleaned) -> None:
+    code = "def f(x):\n    return x + 1\n\n" * 12
+    report, _ = cleaned(code, kind="code", params=CleanParams(presets=["multilingual"]))
     assert report.kept == 1
-    assert documents_of(layer)[0]["language"] == "zxx"
 
 
 def test_only_the_languages_asked_for_are_kept(cleaned) -> None:
     german = "Das Schiff ging mit der ganzen Mannschaft unter, und damit war die Geschichte zu Ende. " * 5
-    report, _ = cleaned(PROSE, german, params=CleanParams(languages=["de"]))
+    report, _ = cleaned(PROSE, german, params=CleanParams(presets=[], languages=["de"]))
     assert report.kept_by_language == {"de": 1}
     assert report.removed_by_rule == {"language": 1}
 
 
-def test_a_rule_on_a_signal_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="no signal `wrods`"):
-        CleanParams(rules=[Rule(name="short", signal="wrods", minimum=1)])
+def test_documents_are_in_thirds_by_perplexity(cleaned, documents_of) -> None:
+    texts = [f"The ship number {n} went down with all hands in the storm of the year." for n in range(120)]
+    scoring = ScoreParams(
+        lexicons=LISTS, perplexity=PerplexityParams(trusted_sources=["docs"], minimum_words=100)
+    )
+    params = CleanParams(presets=[], keep_buckets=["head", "middle"])
+    bread = ["rye", "wheat", "corn", "barley", "oats", "spelt"]
+    odd = [
+        f"My grandmother bakes her bread from {one} and {two} every Sunday." for one in bread for two in bread
+    ]
+    report, layer = cleaned(*texts, *odd, scoring=scoring, params=params)
+    assert {document["meta"]["perplexity_bucket"] for document in documents_of(layer)} <= {"head", "middle"}
+    assert report.removed_by_rule == {"perplexity_bucket": 36}
+    assert not any("bread" in document["text"] for document in documents_of(layer))
 
 
-def test_a_rule_without_a_bound_is_refused() -> None:
-    with pytest.raises(ValueError, match="needs a minimum or a maximum"):
-        Rule(name="short", signal="words")
+def test_an_empty_layer_is_cleaned(cleaned) -> None:
+    report, _ = cleaned(" ", params=CleanParams(presets=["fineweb_code"]))
+    assert report.records_in == 0

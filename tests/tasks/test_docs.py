@@ -15,7 +15,7 @@ from pydantic_core import PydanticUndefined
 
 from tasks.code import ROOT, stage_module
 from tasks.corpus.encode import TokenFile
-from tasks.corpus.signals import measure
+from tasks.corpus.scoring.parts import FIXED_SIGNALS
 from tasks.corpus.snapshot import Manifest, SnapshotFile
 from tasks.parameters import parse_yaml
 from tasks.records import DOCUMENT_COLUMNS
@@ -65,7 +65,7 @@ def _walk(model: type[BaseModel], default: Any = None, prefix: str = "") -> Iter
     for key, field in model.model_fields.items():
         value = getattr(default, key, field.get_default(call_default_factory=True))
         nested = sorted(_nested(field.annotation), key=lambda found: not isinstance(value, found[1]))
-        if not nested or nested[0][0]:
+        if not nested or nested[0][0] or value is None:
             yield Parameter(prefix + key, value, field)
         for suffix, inner in nested:
             of_inner = value if isinstance(value, inner) else None
@@ -151,7 +151,8 @@ def test_the_page_names_what_the_stage_reads_writes_reports_and_how_it_is_run(st
     paths = [path for path in [*entry["deps"], *entry["outs"]] if not path.startswith(code)]
     reports = [path for metric in entry["metrics"] for path in metric]
     fields = list(_stage_types(stage)["return"].model_fields)
-    assert [name for name in [*paths, *reports, *fields] if name not in _quoted(page)] == []
+    prose = _quoted(_without_code_blocks(PAGES / f"{stage}.md"))
+    assert [name for name in [*paths, *reports, *fields] if name not in prose] == []
     command = re.search(r"^```\n(python -m .*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert command is not None
     assert command[1].replace("\\\n", " ").split() == entry["cmd"].split()
@@ -172,12 +173,17 @@ def test_no_page_names_a_parameter_that_does_not_exist() -> None:
         assert named <= known, f"{path.relative_to(ROOT)}: {sorted(named - known)}"
 
 
-def test_the_page_of_documents_names_every_column_signal_and_key() -> None:
+def test_the_page_of_signals_names_every_signal() -> None:
+    page = _quoted((ROOT / "docs" / "signals.md").read_text("utf-8"))
+    assert [name for name in FIXED_SIGNALS if name not in page] == []
+
+
+def test_the_page_of_documents_names_every_column_and_key() -> None:
     token_index = [*TokenIndex.model_fields, *TokenFile.__dataclass_fields__]
     manifest = [*Manifest.model_fields, *SnapshotFile.model_fields]
     ledger = ["id", "stage", "rule", "value", "threshold", "verdict", "detail"]
     mixture = ["split", "copy", "order"]
-    names = [*DOCUMENT_COLUMNS, *mixture, *measure(""), *ledger, *manifest, *token_index]
+    names = [*DOCUMENT_COLUMNS, *mixture, *ledger, *manifest, *token_index]
     assert [name for name in names if name not in _quoted(DOCUMENTS.read_text("utf-8"))] == []
 
 

@@ -1,0 +1,72 @@
+"""A rule: a bound on one signal, for the documents that it judges."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from tasks.parameters import StageParams
+
+
+class Rule(StageParams):
+    """A bound on one signal.
+
+    Several entries may bear one name: the last whose scope has the document decides. So a preset's rule is
+    changed for a source, a kind or a language by one more entry of its name, which states what differs.
+    """
+
+    name: str = Field(pattern=r"^[a-z0-9_]+$", description="as it stands in the ledger")
+    signal: str | None = Field(
+        default=None, description="a signal (docs/signals.md); empty: that of the entry before of this name"
+    )
+    minimum: float | None = Field(default=None, allow_inf_nan=False, description="a smaller value fails")
+    maximum: float | None = Field(default=None, allow_inf_nan=False, description="a larger value fails")
+    off: bool = Field(default=False, description="the rule does not judge the documents of this scope")
+    only_sources: list[str] | None = Field(default=None, description="sources that it judges; empty: all")
+    only_kinds: list[str] | None = Field(default=None, description="kinds that it judges; empty: all")
+    except_kinds: list[str] = Field(default=[], description="kinds that it does not judge")
+    only_languages: list[str] | None = Field(default=None, description="languages that it judges; empty: all")
+    except_languages: list[str] = Field(default=[], description="languages that it does not judge")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Rule:
+        bounds = [self.minimum, self.maximum]
+        if self.off and any(bound is not None for bound in bounds):
+            raise ValueError(f"rule {self.name} is off and has a bound: say one of both")
+        if not self.off and bounds == [None, None]:
+            raise ValueError(f"rule {self.name} needs a minimum or a maximum, or `off: true`")
+        if None not in bounds and self.minimum > self.maximum:  # type: ignore[operator]
+            raise ValueError(
+                f"rule {self.name}: no value is both at least {self.minimum} and at most {self.maximum}"
+            )
+        return self
+
+    def judges(self, source: str, kind: str, language: str) -> bool:
+        """Whether a document is in the rule's scope."""
+        return (
+            (self.only_sources is None or source in self.only_sources)
+            and (self.only_kinds is None or kind in self.only_kinds)
+            and kind not in self.except_kinds
+            and (self.only_languages is None or language in self.only_languages)
+            and language not in self.except_languages
+        )
+
+
+def completed(rules: list[Rule], signals: frozenset[str] | set[str]) -> list[Rule]:
+    """The rules with the signal of each filled in from the entry before of its name.
+
+    Raises:
+        ValueError: a rule speaks of a signal that is not measured, or of none.
+    """
+    known: dict[str, str] = {}
+    found = []
+    for rule in rules:
+        signal = rule.signal or known.get(rule.name)
+        if signal is None:
+            raise ValueError(f"rule {rule.name}: `signal` is missing, and no entry before has this name")
+        if signal not in signals:
+            from tasks.parameters import nearest
+
+            raise ValueError(f"rule {rule.name}: no signal `{signal}`; {nearest(signal, sorted(signals))}")
+        known[rule.name] = signal
+        found.append(rule.model_copy(update={"signal": signal}))
+    return found
