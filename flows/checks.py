@@ -16,6 +16,9 @@ from tasks.code import stage_module
 from tasks.parameters import ParameterError, load_resources, load_section, nearest, read_yaml
 from tasks.resources import Resources
 
+CRAWL = "crawl"
+"""A section that no stage reads, but `gristmill crawl`, which validates it."""
+
 
 def check_parameters(
     project: Path,
@@ -45,6 +48,7 @@ def check_parameters(
     except ParameterError as error:
         raise BadInput(str(error)) from None
     known = sorted({section.split(".")[0] for stage in graph.stages.values() for section in stage.sections})
+    known.append(CRAWL)
     complaints = [
         f"{params}: `{section}` is not a section of any stage; {nearest(str(section), known)}"
         for section in sections

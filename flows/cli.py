@@ -71,6 +71,44 @@ def _parser() -> argparse.ArgumentParser:
     explain = _command(commands, "explain", _explain, "tell a document's story: where it is, what dropped it")
     explain.add_argument("id", metavar="ID", help="the document's id, or its beginning")
 
+    sweep = _command(commands, "sweep", _sweep, "show what every threshold of a rule would keep")
+    sweep.add_argument("rule", metavar="RULE", help="a rule of section `clean`, or a signal")
+    sweep.add_argument("--out", type=Path, metavar="DIR", help="for the page (default: reports/sweeps)")
+    for column in ("sources", "kinds", "languages"):
+        sweep.add_argument(
+            f"--{column}", nargs="+", metavar="NAME", help="look at the documents of these only"
+        )
+    sweep.add_argument(
+        "--examples", type=int, default=5, metavar="N", help="documents shown on either side of the bound"
+    )
+    sweep.add_argument("--at", type=float, metavar="VALUE", help="show them at this value, not at the bound")
+
+    verdicts = _command(
+        commands, "verdicts", _verdicts, "show the documents whose verdict a change of rules changed"
+    )
+    verdicts.add_argument(
+        "before", nargs="?", type=Path, metavar="BEFORE",
+        help="a clean layer, the folder of a run, or a changes.json (default: before the last change)",
+    )  # fmt: skip
+    verdicts.add_argument(
+        "after", nargs="?", type=Path, metavar="AFTER", help="another such layer (default: data/clean)"
+    )
+
+    review = _command(commands, "review", _review, "draw documents to judge the rules by, or take verdicts")
+    review.add_argument("verdicts", nargs="*", type=Path, metavar="FILE", help="verdicts from the page")
+    review.add_argument("--removed", type=int, default=50, metavar="N", help="documents of each rule")
+    review.add_argument("--kept", type=int, default=200, metavar="N", help="documents that no rule removed")
+    review.add_argument("--seed", type=int, default=1, help="another one draws others")
+    review.add_argument("--by-source", action="store_true", help="give each source its share")
+    review.add_argument("--text-characters", type=int, default=6000, metavar="N", help="shown of a text")
+    review.add_argument("--replace", action="store_true", help="give up verdicts of an earlier draw")
+
+    crawl = _command(commands, "crawl", _crawl, "crawl a site into WARC files, or go on with it")
+    crawl.add_argument("site", nargs="?", metavar="SITE", help="one of `crawl.sites` (default: the only one)")
+    crawl.add_argument("--out", type=Path, metavar="DIR", help="for the WARC files (default: data/crawl)")
+    crawl.add_argument("--stop-after", type=int, metavar="N", help="end this run after N pages more")
+    crawl.add_argument("--fresh", action="store_true", help="remove what is saved of the site and begin anew")
+
     report = _command(commands, "report", _report, "show the report of the last run")
     report.add_argument("--no-open", action="store_true", help="print the path only")
 
@@ -169,6 +207,38 @@ def _explain(arguments: argparse.Namespace) -> int:
     except UnknownDocument as error:
         raise BadInput(str(error)) from None
     return 0
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    from flows.corpus_commands import sweep
+
+    return sweep(find_project(), arguments)
+
+
+def _verdicts(arguments: argparse.Namespace) -> int:
+    from flows.corpus_commands import verdicts
+
+    before, after = (path and path.absolute() for path in (arguments.before, arguments.after))
+    project = _enter_project()
+    return verdicts(project, _resources(project), before, after)
+
+
+def _review(arguments: argparse.Namespace) -> int:
+    from flows.corpus_commands import review
+
+    arguments.verdicts = [path.absolute() for path in arguments.verdicts]
+    project = _enter_project()
+    return review(project, _work(project), arguments)
+
+
+def _crawl(arguments: argparse.Namespace) -> int:
+    from flows.corpus_commands import crawl
+
+    out = arguments.out and arguments.out.absolute()
+    project = _enter_project()
+    return crawl(
+        project, _work(project), arguments.site, out, stop_after=arguments.stop_after, fresh=arguments.fresh
+    )
 
 
 def _report(arguments: argparse.Namespace) -> int:

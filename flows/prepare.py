@@ -1,4 +1,5 @@
-"""What an installation does once so that the first run need not: Java's class archive, Prefect's database."""
+"""What an installation does once so that the first run need not: compiled loops, Java's class archive,
+Prefect's database."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import sys
 
 from flows.project import RESOURCES, BadInput, find_project
 from flows.servers import ServerFailed, prefect_for_a_run
+from tasks.corpus.compile_loops import compile_loops
 from tasks.java_host import warm_up
 from tasks.parameters import ParameterError, load_resources
 from tasks.spark import is_local
@@ -14,7 +16,7 @@ from tasks.stage import StageError
 
 
 def prepare() -> None:
-    """Start Spark and Prefect's server once, side by side.
+    """Compile what numba compiles, and start Spark and Prefect's server once, side by side.
 
     Raises:
         BadInput, ParameterError: if this is no project, or resources.yaml is not valid.
@@ -25,6 +27,7 @@ def prepare() -> None:
     os.chdir(project)
     resources = load_resources(project / RESOURCES)
     with prefect_for_a_run(project / resources.work) as ready:
+        compile_loops()
         if is_local(resources):
             warm_up(resources)
         ready()

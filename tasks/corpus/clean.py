@@ -4,15 +4,16 @@ masked."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tasks.corpus.lexicons.lists import Lexicon, LexiconParams, read_lexicon
 from tasks.corpus.perplexity.buckets import Histogram, cutoffs, histogram, perplexity_of
 from tasks.corpus.policies.judgement import Judge, judge_batch
 from tasks.corpus.policies.policy import CleanParams
 from tasks.corpus.policies.verdict_changes import compare_verdicts, keep_for_comparison, same_policy
+from tasks.corpus.scoring.parts import LEXICON_SIGNAL
 from tasks.records import (
     DOCUMENT_COLUMNS,
     JUDGEMENT_COLUMNS,
@@ -52,7 +53,9 @@ def clean(
     Raises:
         StageError: if a rule or an action needs something that `score` did not measure.
     """
-    lists = _masked_lists(scored, lexicons, params)
+    (scoring,) = (entry["parameters"] for entry in read_lineage(scored) if entry["stage"] == "score")
+    lists = _masked_lists(scoring, lexicons, params)
+    _refuse_unmeasured(scoring, params)
     carry_lineage(scored, clean)
     with spark_session("clean", resources) as spark:
         documents = read_documents(spark, scored)
@@ -67,16 +70,13 @@ def clean(
     return CleanReport(**counts, masked=masked, perplexity_cutoffs=ends)
 
 
-def _masked_lists(scored: Path, lexicons: Path, params: CleanParams) -> list[Lexicon]:
+def _masked_lists(scoring: Mapping[str, Any], lexicons: Path, params: CleanParams) -> list[Lexicon]:
     """The lists whose words are masked.
 
     Raises:
         StageError: if an action speaks of a list that was not counted.
     """
-    (made_by,) = (entry for entry in read_lineage(scored) if entry["stage"] == "score")
-    counted = {
-        given["name"]: LexiconParams.model_validate(given) for given in made_by["parameters"]["lexicons"]
-    }
+    counted = {given["name"]: LexiconParams.model_validate(given) for given in scoring["lexicons"]}
     for action in params.lexicons:
         if action.lexicon not in counted:
             known = ", ".join(sorted(counted)) or "none"
@@ -85,6 +85,34 @@ def _masked_lists(scored: Path, lexicons: Path, params: CleanParams) -> list[Lex
             )
     masked = [counted[action.lexicon] for action in params.lexicons if action.action == "mask"]
     return [read_lexicon(given, lexicons) for given in masked]
+
+
+def _refuse_unmeasured(scoring: Mapping[str, Any], params: CleanParams) -> None:
+    """A rule on what was not measured would let everything pass without a word.
+
+    Raises:
+        StageError: if a rule, or the choice of buckets, needs a signal that was left out.
+    """
+    perplexity = scoring["perplexity"] or {}
+    given = (
+        ("toxicity", "toxicity", scoring["toxicity"]),
+        ("perplexity", "perplexity", perplexity.get("trusted_sources") or perplexity.get("model")),
+        ("contamination", "evaluation_sets", scoring["evaluation_sets"]),
+    )
+    missing = {signal: key for signal, key, what in given if not what}
+    rates = {LEXICON_SIGNAL.format(listed["name"]) for listed in scoring["lexicons"]}
+    needed = [(f"rule {rule.name}", str(rule.signal)) for rule in params.all_rules if not rule.off]
+    if params.keep_buckets is not None:
+        needed.append(("keep_buckets", "perplexity"))
+    missing |= {
+        signal: "lexicons" for _, signal in needed if signal.startswith("lexicon_") and signal not in rates
+    }
+    for what, signal in needed:
+        if signal in missing:
+            raise StageError(
+                f"clean: {what} needs the signal {signal}, which score did not measure: "
+                f"set score.{missing[signal]}, or leave it out"
+            )
 
 
 def _perplexities(documents: DataFrame) -> Histogram:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from tasks.compiled import compiled
 from tasks.corpus.decontamination.index import ContaminationIndex, prefix_bit
 from tasks.corpus.scoring.hashing import START, extended
 
@@ -91,7 +91,7 @@ def _excerpt(text: str, start: int, end: int) -> str:
     return shown if len(shown) <= EXCERPT else shown[: EXCERPT - 1] + "…"
 
 
-@njit(cache=True)
+@compiled()
 def _scan(
     hashes_W,
     offsets_D1,
@@ -186,7 +186,7 @@ def _scan(
     return found_D, overlaps_D, answered_D, firsts_D, lasts_D
 
 
-@njit(cache=True)
+@compiled()
 def _find(keys_S, mask, key):
     slot = np.int64(key & np.uint64(mask))
     while keys_S[slot] != 0:
@@ -196,7 +196,7 @@ def _find(keys_S, mask, key):
     return -1
 
 
-@njit(cache=True)
+@compiled()
 def _extend_run(run_3, best_3, first, last, question_words):
     """Add a hit to the run of hits not further apart than the question is long; keep the best run.
 
@@ -211,7 +211,7 @@ def _extend_run(run_3, best_3, first, last, question_words):
         best_3[:] = run_3
 
 
-@njit(cache=True)
+@compiled()
 def _answer_near(hashes_W, begin, stop, first, last, distance, answer_hashes, answer_words):
     """Whether an answer is before or after the words ``first`` to ``last``, ``distance`` words off at most.
 

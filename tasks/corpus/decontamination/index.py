@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from pydantic import Field, model_validator
 
+from tasks.compiled import compiled
 from tasks.corpus.decontamination.evaluation_sets import EvaluationItem
 from tasks.corpus.scoring.hashing import START, capacity_for, extended
 from tasks.parameters import StageParams
@@ -187,7 +187,7 @@ def _answers(
     )
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def prefix_bit(hashed, size):
     """Where among ``size`` words of 64 bits a hash has its bit, and the bit."""
     bits = np.uint64(size * 64 - 1)
@@ -195,7 +195,7 @@ def prefix_bit(hashed, size):
     return np.int64(place >> np.uint64(6)), np.uint64(1) << (place & np.uint64(63))
 
 
-@njit(cache=True)
+@compiled()
 def _sequence_hashes(hashes_W, offsets_D1):
     hashes_D = np.empty(len(offsets_D1) - 1, np.uint64)
     for document in range(len(hashes_D)):
@@ -206,7 +206,7 @@ def _sequence_hashes(hashes_W, offsets_D1):
     return hashes_D
 
 
-@njit(cache=True)
+@compiled()
 def _question_ngrams(hashes_W, starts_Q, lengths_Q, ngram_words, minimum_words):
     """The hash of every n-gram of every question, and the question; the bits of the n-grams' beginnings.
 
@@ -237,7 +237,7 @@ def _question_ngrams(hashes_W, starts_Q, lengths_Q, ngram_words, minimum_words):
     return hashes_N, questions_N, prefixes
 
 
-@njit(cache=True)
+@compiled()
 def _table(keys_K, firsts_K, counts_K):
     size = capacity_for(2 * len(keys_K))  # a quarter full at most: nearly every look-up finds nothing
     keys_S = np.zeros(size, np.uint64)

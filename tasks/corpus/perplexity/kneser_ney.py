@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from tasks.compiled import compiled
 from tasks.corpus.perplexity.ngram_model import BEGIN, END, MARKS, UNKNOWN, NgramHeader, NgramModel
 from tasks.corpus.perplexity.ngram_table import build_table, find_rows
 from tasks.corpus.perplexity.trusted_words import TrustedWords
@@ -152,7 +152,7 @@ def _counted(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ordered[firsts], np.diff(firsts, append=len(ordered))
 
 
-@numba.njit(cache=True)
+@compiled()
 def _with_ends(words_W: np.ndarray, offsets_D1: np.ndarray, begin: int, end: int) -> np.ndarray:
     documents = len(offsets_D1) - 1
     tokens_T = np.empty(len(words_W) + 2 * documents, dtype=np.int32)
@@ -165,7 +165,7 @@ def _with_ends(words_W: np.ndarray, offsets_D1: np.ndarray, begin: int, end: int
     return tokens_T
 
 
-@numba.njit(cache=True)
+@compiled()
 def _keys(rows_T: np.ndarray, tokens_T: np.ndarray, begin: int) -> np.ndarray:
     """The key of the n-gram that ends at each token, one word longer than in rows_T; 0 where none does."""
     keys_T = np.zeros(len(tokens_T), dtype=np.uint64)

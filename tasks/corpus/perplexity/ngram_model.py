@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tasks.compiled import compiled
 from tasks.corpus.perplexity.ngram_table import ROW, find_row, find_rows
 from tasks.stage import StageError
 
@@ -93,7 +93,7 @@ def log_probabilities(model: NgramModel, hashes_W: np.ndarray, offsets_D1: np.nd
     return log_p_W
 
 
-@numba.njit(cache=True)
+@compiled()
 def perplexities(log_p_W: np.ndarray, offsets_D1: np.ndarray) -> np.ndarray:
     """exp of the mean negative log probability of each document's words, perplexities_D, fp64."""
     perplexities_D = np.empty(len(offsets_D1) - 1, dtype=np.float64)
@@ -143,7 +143,7 @@ def _checked(rows_S: np.ndarray, extra: int) -> np.ndarray:
     return rows_S
 
 
-@numba.njit(cache=True)
+@compiled()
 def _lengthened(
     below_S: np.ndarray,
     level_S: np.ndarray,

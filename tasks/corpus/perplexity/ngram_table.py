@@ -6,8 +6,9 @@ Keys are inserted in ascending order: the same keys give the same table, bit for
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from tasks.compiled import compiled
 
 ROW = np.dtype([("key", "<u8"), ("log_probability", "<f4"), ("log_backoff", "<f4")])
 """One n-gram; key 0 marks an empty row."""
@@ -29,7 +30,7 @@ def table_capacity(keys: int) -> int:
     return 1 << max(3, (keys + keys // 2).bit_length())
 
 
-@numba.njit(cache=True)
+@compiled()
 def mix(key: np.uint64) -> np.uint64:
     """A bijection of 64 bits in which every bit depends on every other (Steele et al. 2014, SplitMix64)."""
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -37,7 +38,7 @@ def mix(key: np.uint64) -> np.uint64:
     return key ^ (key >> np.uint64(31))
 
 
-@numba.njit(cache=True)
+@compiled()
 def find_row(rows_S: np.ndarray, mask: int, key: np.uint64) -> np.int64:
     """The row of a key, or −1, as for key 0. Ends on a damaged table without an empty row, too."""
     slot = np.int64(mix(key) & np.uint64(mask))
@@ -51,7 +52,7 @@ def find_row(rows_S: np.ndarray, mask: int, key: np.uint64) -> np.int64:
     return np.int64(-1)
 
 
-@numba.njit(cache=True)
+@compiled()
 def find_rows(rows_S: np.ndarray, mask: int, keys_K: np.ndarray, missing: int) -> np.ndarray:
     """The row of every key, or ``missing``."""
     found_K = np.empty(len(keys_K), dtype=np.int32)
@@ -61,7 +62,7 @@ def find_rows(rows_S: np.ndarray, mask: int, keys_K: np.ndarray, missing: int) -
     return found_K
 
 
-@numba.njit(cache=True)
+@compiled()
 def _insert(rows_S: np.ndarray, mask: int, keys_K: np.ndarray) -> None:
     for key in keys_K:
         slot = np.int64(mix(key) & np.uint64(mask))

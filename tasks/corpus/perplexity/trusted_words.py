@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 
+from tasks.compiled import compiled
 from tasks.corpus.perplexity.ngram_table import mix
 from tasks.corpus.scoring.hashing import extended
 
@@ -84,7 +84,7 @@ def folds(priorities_D: np.ndarray) -> np.ndarray:
     return (priorities_D & np.uint64(1)).astype(np.int64)
 
 
-@numba.njit(cache=True)
+@compiled()
 def gather(hashes_W: np.ndarray, starts_D: np.ndarray, offsets_D1: np.ndarray) -> np.ndarray:
     """The words from each start on, as many as the offsets leave room for, back to back."""
     gathered_W = np.empty(offsets_D1[-1], dtype=np.uint64)
@@ -116,7 +116,7 @@ def _first(
     return TrustedWords(priorities_D[order], gather(hashes_W, starts_D[order], offsets_D1), offsets_D1)
 
 
-@numba.njit(cache=True)
+@compiled()
 def _hashed(hashes_W: np.ndarray, offsets_D1: np.ndarray) -> np.ndarray:
     states_D = np.empty(len(offsets_D1) - 1, dtype=np.uint64)
     for document in range(len(states_D)):

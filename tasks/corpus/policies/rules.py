@@ -11,7 +11,7 @@ class Rule(StageParams):
     """A bound on one signal.
 
     Several entries may bear one name: the last whose scope has the document decides. So a preset's rule is
-    changed for a source, a kind or a language by one more entry of its name, which states what differs.
+    changed for a source, a kind or a language by one more entry of its name, which states both bounds anew.
     """
 
     name: str = Field(pattern=r"^[a-z0-9_]+$", description="as it stands in the ledger")

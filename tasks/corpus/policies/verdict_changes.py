@@ -81,16 +81,19 @@ def compare_verdicts(spark: SparkSession, before: Path, after: Path) -> VerdictC
 def keep_for_comparison(layer: Path, place: Path) -> None:
     """Keep what `compare_verdicts` needs of a layer, for the next run; the files are linked where they can
     be."""
-    partial = place.with_name(f".{place.name}.partial")
-    for folder in (partial, place):
-        shutil.rmtree(folder, ignore_errors=True)
+    partial, replaced = (place.with_name(f".{place.name}.{what}") for what in ("partial", "replaced"))
+    for leftover in (partial, replaced):
+        shutil.rmtree(leftover, ignore_errors=True)
     partial.mkdir(parents=True)
     shutil.copy(layer / "lineage.json", partial)
     for part in ("documents", "ledger"):
         (partial / part).mkdir()
         for path in sorted((layer / part).glob("*.parquet")):
             _link(path, partial / part / path.name)
+    if place.exists():
+        place.rename(replaced)  # a removal that is killed half-way must not leave half of it under its name
     partial.rename(place)
+    shutil.rmtree(replaced, ignore_errors=True)
 
 
 def same_policy(before: Path, after: Path) -> bool:

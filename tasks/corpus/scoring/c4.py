@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from tasks.compiled import compiled
 from tasks.corpus.scoring.characters import DIGIT, SPACE, character_flags, lower_case
 from tasks.corpus.scoring.lines import trimmed
 
@@ -98,7 +98,7 @@ def rule_table() -> np.ndarray:
     return table
 
 
-@njit(cache=True)
+@compiled()
 def without_citations(chars, start, stop, flags, line):
     """Copy ``chars[start:stop]`` without citations into ``line``; returns the length of what is left."""
     length = 0
@@ -115,7 +115,7 @@ def without_citations(chars, start, stop, flags, line):
     return length
 
 
-@njit(cache=True)
+@compiled()
 def words_and_longest(chars, start, stop, flags):
     """Words between white space, and the length of the longest."""
     words, longest, length = 0, 0, 0
@@ -129,7 +129,7 @@ def words_and_longest(chars, start, stop, flags):
     return words, longest
 
 
-@njit(cache=True)
+@compiled()
 def phrases_in(line, length, lower):
     """Which of the phrases occur in a line, as bits, and in the eighth bit whether ``{`` does."""
     found = 0
@@ -150,7 +150,7 @@ def phrases_in(line, length, lower):
     return found
 
 
-@njit(cache=True)
+@compiled()
 def verdict(rule, line, facts):
     """What a rule (a row of `rule_table`) says of a line without its citations."""
     length, phrases = facts.length, facts.phrases
@@ -174,7 +174,7 @@ def verdict(rule, line, facts):
     return DROPPED if phrases & 0xFC else KEPT
 
 
-@njit(cache=True)
+@compiled()
 def _citation_end(chars, i, stop, flags):
     """Where the citation that begins at ``i`` ends; 0 if none does."""
     end = i + 1
@@ -194,7 +194,7 @@ def _citation_end(chars, i, stop, flags):
     return 0
 
 
-@njit(cache=True)
+@compiled()
 def _verdicts(chars, flags, lower, rules, number):
     count = 1
     for char in chars:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from tasks.compiled import compiled
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
@@ -27,7 +28,7 @@ class HashTable(NamedTuple):
     firsts: np.ndarray
 
 
-@njit(cache=True)
+@compiled()
 def hash_table(items):
     """A table that can take ``items``; stamps begin at 1."""
     size = capacity_for(items)
@@ -39,7 +40,7 @@ def hash_table(items):
     )
 
 
-@njit(cache=True)
+@compiled()
 def capacity_for(items):
     """The smallest power of two that is at least twice ``items``."""
     capacity = 16
@@ -48,14 +49,14 @@ def capacity_for(items):
     return capacity
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def extended(hashed, item):
     """The hash of a sequence and one item more (both uint64)."""
     hashed = (hashed ^ item) * _GOLDEN
     return (hashed ^ (hashed >> _HIGH)) * _MIX ^ (hashed >> _LOW)
 
 
-@njit(cache=True)
+@compiled()
 def hash_of(chars, start, stop):
     """The hash of ``chars[start:stop]``."""
     hashed = START
@@ -64,7 +65,7 @@ def hash_of(chars, start, stop):
     return hashed
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def slot_of(hashed, table, stamp, mask):
     """Where ``hashed`` lies, or would lie.
 
@@ -76,7 +77,7 @@ def slot_of(hashed, table, stamp, mask):
     return slot
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def seen_before(hashed, table, stamp, mask):
     """Put ``hashed`` into the table; returns whether it was there."""
     slot = slot_of(hashed, table, stamp, mask)

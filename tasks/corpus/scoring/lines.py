@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from tasks.compiled import compiled
 from tasks.corpus.scoring.characters import SPACE, TERMINAL
 
 SHORT_LINE = 30
@@ -13,7 +12,7 @@ _BULLETS = (0x2022, 0x2D)  # • and -
 _ELLIPSIS = 0x2026
 
 
-@njit(cache=True)
+@compiled()
 def trimmed(chars, start, stop, flags):
     """The bounds of a line without the white space around it."""
     while start < stop and flags[chars[start]] & SPACE:
@@ -23,7 +22,7 @@ def trimmed(chars, start, stop, flags):
     return start, stop
 
 
-@njit(cache=True)
+@compiled()
 def ends_in_ellipsis(chars, start, stop):
     """Whether ``...`` or ``…`` ends the line."""
     if stop > start and chars[stop - 1] == _ELLIPSIS:
@@ -31,7 +30,7 @@ def ends_in_ellipsis(chars, start, stop):
     return stop - start >= 3 and chars[stop - 1] == 46 and chars[stop - 2] == 46 and chars[stop - 3] == 46
 
 
-@njit(cache=True)
+@compiled()
 def count_lines(chars, starts, stops, count, flags):
     """Lines that are not blank, begin with a bullet, end in an ellipsis, in a terminal mark, are short.
 
@@ -53,7 +52,7 @@ def count_lines(chars, starts, stops, count, flags):
     return filled, bullets, ellipses, terminal, short, characters
 
 
-@njit(cache=True)
+@compiled()
 def count_marks(chars, count):
     """The number of ``#``, and that of ``...`` (without overlap) and ``…``."""
     hashes, ellipses, stops = 0, 0, 0

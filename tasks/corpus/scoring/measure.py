@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from tasks.compiled import compiled
 from tasks.corpus.scoring.c4 import (
     CURLY_BRACKET,
     KEPT,
@@ -118,7 +118,7 @@ class Scratch(NamedTuple):
     table: HashTable
 
 
-@njit(cache=True)
+@compiled()
 def _measure_batch(data, offsets, language_D, tables, signals_DS):
     longest = 1
     for d in range(len(language_D)):
@@ -135,7 +135,7 @@ def _measure_batch(data, offsets, language_D, tables, signals_DS):
         stamp = _measure(count, language_D[d], tables, scratch, stamp, signals_DS[d])
 
 
-@njit(cache=True)
+@compiled()
 def _measure(count, language, tables, scratch, stamp, out):
     """Measure the ``count`` characters in ``scratch``; returns the last stamp used."""
     found, table = scratch.segments, scratch.table
@@ -183,12 +183,12 @@ def _measure(count, language, tables, scratch, stamp, out):
     return stamp + 3
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _share(part, whole):
     return part / whole if whole else 0.0
 
 
-@njit(cache=True)
+@compiled()
 def _quality(out, found, count):
     words, characters, letters, unsegmented = 0, 0, 0, 0
     for i in range(count):
@@ -204,7 +204,7 @@ def _quality(out, found, count):
     out[_QUALITY + 6] = _share(unsegmented, words)
 
 
-@njit(cache=True)
+@compiled()
 def _stop_words(folded, count, language, tables, table, stamp):
     """How many different stop words of the language occur."""
     if language < 0:
@@ -223,7 +223,7 @@ def _stop_words(folded, count, language, tables, table, stamp):
     return float(found)
 
 
-@njit(cache=True)
+@compiled()
 def _line_facts(i, tables, scratch):
     """What rules ask of line ``i``, which stands in ``scratch.line`` afterwards, trimmed, without
     citations."""
@@ -236,7 +236,7 @@ def _line_facts(i, tables, scratch):
     return LineFacts(length, words, words_left, longest, phrases_in(scratch.line, length, tables.lower))
 
 
-@njit(cache=True)
+@compiled()
 def _last_line_left(lines, tables, scratch):
     """The last line with words that FineWeb's rule keeps; -1 if there is none."""
     for i in range(lines - 1, -1, -1):
@@ -246,7 +246,7 @@ def _last_line_left(lines, tables, scratch):
     return -1
 
 
-@njit(cache=True)
+@compiled()
 def _pages(out, lines, tables, scratch, stamp):
     """C4's verdicts on the page by each rule, and FineWeb's measures of what FineWeb's rule leaves of it."""
     rules, line, found = tables.line_rules, scratch.line, scratch.segments

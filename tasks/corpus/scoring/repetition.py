@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from tasks.compiled import compiled
 from tasks.corpus.scoring.hashing import START, capacity_for, extended, hash_of, seen_before, slot_of
 
 
-@njit(cache=True)
+@compiled()
 def repeated_pieces(chars, starts, stops, count, table, stamp):
     """Pieces (lines, paragraphs) that repeat an earlier one, and their characters."""
     mask = capacity_for(count) - 1
@@ -19,7 +18,7 @@ def repeated_pieces(chars, starts, stops, count, table, stamp):
     return pieces, characters
 
 
-@njit(cache=True)
+@compiled()
 def extend_grams(grams, hashes, count, n):
     """Turn the hashes of n-1 words from each place on into those of n; returns how many there are."""
     places = count - n + 1
@@ -28,7 +27,7 @@ def extend_grams(grams, hashes, count, n):
     return places
 
 
-@njit(cache=True)
+@compiled()
 def top_gram_characters(grams, places, reach, n, table, stamp):
     """The characters (with a blank between words) of the most frequent n-gram, times its occurrences.
 
@@ -55,7 +54,7 @@ def top_gram_characters(grams, places, reach, n, table, stamp):
     return best * (reach[best_first + n] - reach[best_first] + n - 1)
 
 
-@njit(cache=True)
+@compiled()
 def repeated_gram_characters(grams, places, reach, n, table, stamp):
     """The characters of n-grams that were seen before, read from left to right without overlap."""
     mask = capacity_for(places) - 1
@@ -70,7 +69,7 @@ def repeated_gram_characters(grams, places, reach, n, table, stamp):
     return characters
 
 
-@njit(cache=True)
+@compiled()
 def paragraphs_of(chars, begin, count, starts, stops):
     """The paragraphs, parted by blank lines, of ``chars[begin:count]``; returns their number."""
     found = 0
@@ -89,7 +88,7 @@ def paragraphs_of(chars, begin, count, starts, stops):
     return found
 
 
-@njit(cache=True)
+@compiled()
 def lines_of(chars, count, starts, stops):
     """The lines of ``chars[:count]``, blank ones too; returns their number."""
     found = 0
@@ -102,7 +101,7 @@ def lines_of(chars, count, starts, stops):
     return found
 
 
-@njit(cache=True)
+@compiled()
 def without_empty(starts, stops, count):
     """Move the pieces that are not empty to the front, in place; returns their number."""
     found = 0
@@ -113,7 +112,7 @@ def without_empty(starts, stops, count):
     return found
 
 
-@njit(cache=True)
+@compiled()
 def characters_before(lengths, count, reach):
     """Fill ``reach[i]`` with the characters of the words before word i."""
     reach[0] = 0
@@ -121,7 +120,7 @@ def characters_before(lengths, count, reach):
         reach[i + 1] = reach[i] + lengths[i]
 
 
-@njit(cache=True)
+@compiled()
 def start_grams(hashes, count, grams):
     """1-grams, in the form that `extend_grams` goes on from."""
     for i in range(count):

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from tasks.compiled import compiled
 from tasks.corpus.scoring.characters import (
     ALPHABETIC,
     DIGIT,
@@ -91,7 +91,7 @@ def word_hash(word: str) -> np.uint64:
     return hashed
 
 
-@njit(cache=True)
+@compiled()
 def decode(data, start, stop, chars):
     """Decode ``data[start:stop]``, valid UTF-8, into code points; returns their number."""
     count = 0
@@ -119,7 +119,7 @@ def decode(data, start, stop, chars):
     return count
 
 
-@njit(cache=True)
+@compiled()
 def segment(chars, stop, flags, lower, into):
     """Segment ``chars[:stop]``; returns the number of segments."""
     count = 0
@@ -172,7 +172,7 @@ def segment(chars, stop, flags, lower, into):
     return count
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _joins(chars, i, flags, lower):
     """Whether the character at ``i`` joins those around it to one word."""
     char, before, after = chars[i], chars[i - 1], chars[i + 1]
@@ -188,7 +188,7 @@ def _joins(chars, i, flags, lower):
     return False
 
 
-@njit(cache=True)
+@compiled()
 def room_for_segments(characters):
     """Room for the segments of a text of so many characters."""
     return Segments(
@@ -197,7 +197,7 @@ def room_for_segments(characters):
     )  # fmt: skip
 
 
-@njit(cache=True)
+@compiled()
 def count_sentences(kinds, count):
     """Sentences among the first ``count`` segments.
 
@@ -214,7 +214,7 @@ def count_sentences(kinds, count):
     return sentences
 
 
-@njit(cache=True)
+@compiled()
 def _words_of_batch(data, offsets, flags, lower):
     documents = len(offsets) - 1
     longest = 0
@@ -254,12 +254,12 @@ def _words_of_batch(data, offsets, flags, lower):
     return hashes[:total].copy(), begins[:total].copy(), ends[:total].copy(), counts
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _width(char):
     return 1 if char < 0x80 else 2 if char < 0x800 else 3 if char < 0x10000 else 4
 
 
-@njit(cache=True)
+@compiled()
 def _grown(array, capacity):
     larger = np.empty(capacity, array.dtype)
     larger[: len(array)] = array
