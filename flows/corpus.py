@@ -8,7 +8,7 @@ from flows.run_parameters import AS_IT_IS, RunParameters
 from flows.stage import Outcome
 from flows.workspace import workspace
 
-STAGES = ("collect", "score", "clean", "dedup", "mix", "snapshot", "encode")
+STAGES = ("collect", "score", "clean", "dedup", "mix", "profile", "snapshot", "encode")
 
 
 @flow(name="corpus", persist_result=False)

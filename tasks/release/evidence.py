@@ -9,13 +9,15 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tasks.corpus.profiling.results import Profile
 from tasks.corpus.snapshot import Manifest, read_manifest
 from tasks.evaluation.results import AssessReport
 from tasks.release.duplicates import DuplicatePair, duplicate_pairs
 from tasks.release.ledgers import LedgerSummary, summarise_ledger
+from tasks.release.review_section import Review, read_review
 from tasks.stage import StageError
 
-LAYERS = {"collect": "raw", "clean": "clean", "dedup": "unique", "mix": "mixture"}
+LAYERS = {"collect": "raw", "score": "scored", "clean": "clean", "dedup": "unique", "mix": "mixture"}
 """The stages through which documents pass, and the layer that each writes."""
 
 MODELS = {"pretrain": "base", "sft": "tuned", "reward": "reward", "ppo": "aligned"}
@@ -90,16 +92,20 @@ class Evidence:
 
     counts: dict[str, DocumentCounts]
     ledgers: dict[str, LedgerSummary]
+    profile: Profile | None
     encode: EncodeCounts | None
     histories: dict[str, list[Point]]
     duplicates: list[DuplicatePair]
+    review: Review | None
     manifest: Manifest | None
     results: AssessReport | None
     samples: list[Sample]
     release: ReleaseFacts | None
 
 
-def gather(data: Path, artifacts: Path, reports: Path, examples: int, excerpt: int) -> Evidence:
+def gather(
+    data: Path, artifacts: Path, reports: Path, examples: int, excerpt: int, reviews: Path | None = None
+) -> Evidence:
     """Read the layers, the models' histories and the reports of a run.
 
     Of a ledger only counts and a few examples are held, of documents only the texts of those examples.
@@ -113,14 +119,17 @@ def gather(data: Path, artifacts: Path, reports: Path, examples: int, excerpt: i
         stage: list(_lines(artifacts / model / "history.jsonl", Point)) for stage, model in MODELS.items()
     }
     snapshot = data / "snapshot"
+    known = {stage: found for stage, found in ledgers.items() if found is not None}
     return Evidence(
         counts={stage: found for stage, found in counts.items() if found is not None},
-        ledgers={stage: found for stage, found in ledgers.items() if found is not None},
+        ledgers=known,
+        profile=_json(data / "profile.json", Profile),
         encode=_json(reports / "encode.json", EncodeCounts),
         histories={stage: points for stage, points in histories.items() if points},
         duplicates=duplicate_pairs(
             data / "unique" / "ledger", data / "clean" / "documents", examples, excerpt
         ),
+        review=read_review(reviews, known) if reviews else None,
         manifest=read_manifest(snapshot) if (snapshot / "manifest.json").exists() else None,
         results=_json(artifacts / "assessment" / "results.json", AssessReport)
         or _json(reports / "assess.json", AssessReport),

@@ -17,9 +17,11 @@ from tasks.release.circumstances import Circumstances
 from tasks.release.curves import alignment_charts, pretraining_chart
 from tasks.release.evidence import LAYERS, MODELS, Evidence
 from tasks.release.funnel import breakdown, funnel
+from tasks.release.profile_plots import profile_plots
+from tasks.release.review_section import percentage, quantity
 
 TEMPLATE = "report.html.j2"
-STAGES = (*LAYERS, "snapshot", "encode", *MODELS, "assess", "release")
+STAGES = (*LAYERS, "profile", "snapshot", "encode", *MODELS, "assess", "release")
 
 
 def render(title: str, evidence: Evidence, circumstances: Circumstances) -> str:
@@ -37,6 +39,8 @@ def render(title: str, evidence: Evidence, circumstances: Circumstances) -> str:
         "number": number,
         "duration": duration,
         "squeezed": squeezed,
+        "percentage": percentage,
+        "quantity": quantity,
     }
     return environment.get_template(TEMPLATE).render(
         title=title,
@@ -46,6 +50,7 @@ def render(title: str, evidence: Evidence, circumstances: Circumstances) -> str:
         steps=funnel(evidence),
         sources=breakdown(evidence, "kept_by_source"),
         languages=breakdown(evidence, "kept_by_language"),
+        plots=profile_plots(evidence.profile),
         headlines=headlines(evidence),
         pretraining=pretraining_chart(evidence),
         alignment=alignment_charts(evidence),
@@ -67,6 +72,7 @@ def absent(evidence: Evidence) -> list[str]:
         if stage not in evidence.histories
     ]
     parts = {
+        "profile": evidence.profile,
         "snapshot": evidence.manifest,
         "tokens": evidence.encode,
         "assessment": evidence.results,

@@ -37,6 +37,7 @@ def report(
     data: Input,
     artifacts: Input,
     reports: Input,
+    reviews: Input,
     page: Output,
     params: ReportParams,
     resources: Resources,
@@ -49,7 +50,7 @@ def report(
     Raises:
         StageError: naming a file that is there and is broken.
     """
-    evidence = gather(data, artifacts, reports, params.duplicate_examples, params.excerpt_characters)
+    evidence = gather(data, artifacts, reports, params.duplicate_examples, params.excerpt_characters, reviews)
     page.write_text(render(params.title, evidence, look_around(resources, Path.cwd())), "utf-8")
     checks = list(evidence.results.checks.values()) if evidence.results else []
     return ReportSummary(

@@ -44,7 +44,7 @@ def document(name: str, text: str, source: str, language: str, license: str = "C
 
 
 def make_run(root: Path) -> tuple[Path, Path, Path]:
-    """Write data/, artifacts/ and reports/ under ``root`` and return them."""
+    """Write data/, artifacts/, reports/ and reviews/ under ``root`` and return the first three."""
     data, artifacts, reports = (root / name for name in ("data", "artifacts", "reports"))
     _layers(data)
     _reports(reports)
@@ -52,6 +52,7 @@ def make_run(root: Path) -> tuple[Path, Path, Path]:
     snapshot = _snapshot(data / "snapshot")
     _assessment(artifacts / "assessment", snapshot)
     write_aligned(artifacts / "aligned")
+    _reviews(root / "reviews")
     return data, artifacts, reports
 
 
@@ -67,7 +68,9 @@ def _layers(data: Path) -> None:
         document("moulin", "Le moulin se dressait au coude de la rivière.", "books", "fr"),
     ]
     _parquet(data / "clean" / "documents", documents)
+    write(data / "profile.json", _profile(documents))
     _ledger(data / "raw" / "ledger", "collect", [("broken-json", None, None, "quarantined", "line 14", 3)])
+    _ledger(data / "scored" / "ledger", "score", [("empty", 0, 1, "removed", "no text is left", 1)])
     _ledger(
         data / "clean" / "ledger",
         "clean",
@@ -94,6 +97,35 @@ def _layers(data: Path) -> None:
     _ledger(data / "mixture" / "ledger", "mix", [("mixture", 0.0, 0.5, "removed", "not drawn", 40)])
 
 
+def _profile(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    """The profile of layers of these documents; the last two lack one that was a duplicate."""
+    from tasks.corpus.profiling.distinct import standard_error
+    from tasks.corpus.profiling.histograms import LENGTH_EDGES
+    from tasks.corpus.profiling.losses import stage_losses
+    from tasks.corpus.profiling.results import Profile
+    from tasks.corpus.profiling.sketch import Sketch, add_batch
+    from tasks.corpus.profiling.summary import layer_profile
+    from tasks.records import arrow_schema
+
+    signals = {"signals": {"words": 60.0, "toxicity": 0.1}, "language_score": 0.9}
+    unknown = {"signals": {}, "language": None}
+    layers = {}
+    for name, there in {"raw": 6, "scored": 6, "clean": 6, "unique": 5, "mixture": 5}.items():
+        known: dict[str, Sketch] = {}
+        rows = [found | (unknown if name == "raw" else signals) for found in documents[:there]]
+        add_batch(known, pa.RecordBatch.from_pylist(rows, arrow_schema()), 64)
+        layers[name] = layer_profile(known, 64, 0.01)
+    found = Profile(
+        sketch_size=64,
+        sketch_standard_error=round(standard_error(64), 4),
+        minimum_share=0.01,
+        length_edges=list(LENGTH_EDGES),
+        layers=layers,
+        losses=stage_losses(layers, {"unique": {None: (1, 44), "near_duplicate": (1, 44)}}),
+    )
+    return found.model_dump(mode="json")
+
+
 def _ledger(directory: Path, stage: str, rules: list[tuple]) -> None:
     rows = [
         {"id": identifier(stage, rule, number), "stage": stage, "rule": rule, "value": value,
@@ -111,6 +143,23 @@ def _parquet(directory: Path, rows: list[dict[str, Any]]) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema), directory / "part-00000.parquet")
 
 
+def _reviews(reviews: Path) -> None:
+    """A sample of two rules and of what was kept: of one rule a fifth is wrong, of one none is judged."""
+    too_short = [identifier("clean", "too_short", number) for number in range(10)]
+    kept = [identifier("mill"), identifier("moulin")]
+    rules = {
+        "clean/too_short": {"strata": {"": 143}, "drawn": dict.fromkeys(too_short, "")},
+        "clean/symbol_share": {"strata": {"": 70}, "drawn": {identifier("clean", "symbol_share", 0): ""}},
+        "kept": {"strata": {"": 3}, "drawn": dict.fromkeys(kept, "")},
+    }
+    write(reviews / "sample.json", {"params": {}, "rules": rules})
+    verdicts = [(name, "clean/too_short", "wrong" if number < 2 else "right")
+                for number, name in enumerate(too_short)]  # fmt: skip
+    verdicts += [(kept[0], "kept", "right"), (kept[1], "kept", "unsure")]
+    lines = [json.dumps(dict(zip(("id", "rule", "verdict"), verdict, strict=True))) for verdict in verdicts]
+    (reviews / "verdicts.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+
+
 def _reports(reports: Path) -> None:
     by_source = {"bible": 1189, "handbook": 254, "python-docs": 175, "python-code": 108, "books": 104}
     cleaned = {"bible": 1181, "handbook": 131, "python-docs": 160, "python-code": 93, "books": 69}
@@ -118,9 +167,12 @@ def _reports(reports: Path) -> None:
     mixed = {"bible": 1130, "handbook": 124, "python-docs": 158, "python-code": 93, "books": 122}
     languages = {"en": 1351, "zxx": 93, "fr": 41, "de": 39, "es": 33, "und": 49}
     write(reports / "collect.json", {
-        "records_in": 1833, "kept": 1830, "removed": 0, "quarantined": 3,
+        "records_in": 1834, "kept": 1831, "removed": 0, "quarantined": 3,
         "removed_by_rule": {"broken-json": 3},
-        "kept_by_source": by_source, "kept_by_language": {"und": 1830}})  # fmt: skip
+        "kept_by_source": by_source | {"books": 105}, "kept_by_language": {"und": 1831}})  # fmt: skip
+    write(reports / "score.json", {
+        "records_in": 1831, "kept": 1830, "removed": 1, "quarantined": 0, "removed_by_rule": {"empty": 1},
+        "kept_by_source": by_source, "kept_by_language": languages | {"en": 1575}})  # fmt: skip
     write(reports / "clean.json", {
         "records_in": 1830, "kept": 1634, "removed": 196, "quarantined": 0,
         "removed_by_rule": {"too_short": 131, "symbol_share": 47, "language_score": 18},

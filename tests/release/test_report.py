@@ -98,7 +98,7 @@ def test_the_funnel_has_every_rule_with_its_count_and_a_document(evidence, page)
         for rule, number in counts.removed_by_rule.items():
             assert re.search(rf"{re.escape(rule)} {number:,} ", page.text), rule
     ids = re.findall(r"gristmill explain ([0-9a-f]{32})", page.text)
-    assert len(ids) == 8  # seven rules that drop, one that changes
+    assert len(ids) == 9  # eight rules that drop, one that changes
     for example in (rule.example for found in evidence.ledgers.values() for rule in found.rules):
         assert example in ids
 
@@ -123,7 +123,8 @@ def test_every_check_is_stated_with_its_verdict_and_figure(evidence, page):
 
 
 def test_the_loss_curve_is_drawn_against_the_unigram_baseline(page):
-    labels = [attributes["aria-label"] or "" for attributes in page.named("svg")]
+    described = [attributes["aria-label"] or "" for attributes in page.named("svg")]
+    labels = [label for label in described if re.search(" at (step|update) ", label)]
     assert re.search(r"training from 8\.\d+ at step 5 to .*; unigram baseline at 6\.61", labels[0])
     assert len(labels) == 7
 
@@ -157,13 +158,15 @@ def test_only_the_circumstances_change_the_page(finished, evidence, html):
 
 
 def test_a_run_that_left_nothing_is_a_page_without_data(tmp_path):
-    data, artifacts, reports = (tmp_path / name for name in ("data", "artifacts", "reports"))
-    for directory in (data, artifacts, reports):
+    names = ("data", "artifacts", "reports", "reviews")
+    data, artifacts, reports, reviews = (tmp_path / name for name in names)
+    for directory in (data, artifacts, reports, reviews):
         directory.mkdir()
     summary = report(
         data,
         artifacts,
         reports,
+        reviews,
         tmp_path / "index.html",
         params=ReportParams(),
         resources=validate({"work": str(tmp_path / "work")}, Resources, "resources.yaml"),
@@ -171,7 +174,7 @@ def test_a_run_that_left_nothing_is_a_page_without_data(tmp_path):
     )
     page = Page((tmp_path / "index.html").read_text("utf-8"))
     assert page.text.count("no data") >= 10
-    assert page.text.count("restored from cache, or not run") == 12
+    assert page.text.count("restored from cache, or not run") == 14
     assert summary.checks_passed == summary.checks_failed == 0
     assert {"reports/clean.json", "assessment", "release", "history of ppo"} <= set(summary.absent)
 
@@ -182,6 +185,7 @@ def test_the_stage_counts_the_checks_and_writes_the_page(finished, tmp_path):
         data,
         artifacts,
         reports,
+        data.parent / "reviews",
         tmp_path / "reports" / "index.html",
         params=ReportParams(title="Mill & Co"),
         resources=validate({"work": str(tmp_path / "work")}, Resources, "resources.yaml"),
@@ -197,6 +201,7 @@ def test_the_stage_counts_the_checks_and_writes_the_page(finished, tmp_path):
     [
         ("reports/clean.json", '{"records_in": "many"}'),
         ("reports/encode.json", "{"),
+        ("data/profile.json", '{"layers": 3}'),
         ("artifacts/base/history.jsonl", '{"step": 1, "loss": 2}\n{"loss"\n'),
         ("artifacts/assessment/results.json", "[]"),
         ("artifacts/assessment/samples.jsonl", '{"prompt": 3}\n'),
