@@ -69,7 +69,7 @@ def _passing(texts: list[str]) -> list[bool]:
         batch = pa.array(texts[start : start + BATCH])
         signals_DS = measure(batch, ["en"] * len(batch))
         decisions = decide(rules, signals_DS, SIGNALS, [("all", "web", "en")] * len(batch))
-        passing += (~decisions.failed_DR.any(axis=1)).tolist()
+        passing += [not failed.any() for failed in decisions.failed_DR]
     return passing
 
 

@@ -14,7 +14,7 @@ DOCUMENT_FORMATS = {
     "rst": "rst",
     "roff": "roff",
     "html": "html",
-    "code": "plain",
+    "code": "code",
     "pdf": "plain",
 }
 """Formats of one document a file, with the markup of what they give."""

@@ -65,8 +65,8 @@ def test_the_multilingual_preset_asks_of_a_text_what_fits_its_kind_and_language(
     word_length = {scope: rules.get("gopher_word_length") for scope, rules in held.items()}
     assert word_length == {("web", "en"): (2, 12), ("web", "zh"): (1, 12), ("reference", "en"): (2, 12),
                            ("code", "zxx"): None}  # fmt: skip
-    assert held["web", "en"]["gopher_alphabetic_words"] == (0.8, None)
-    assert held["reference", "en"]["gopher_alphabetic_words"] == (0.6, None)
+    assert held["web", "en"]["gopher_alphabetic_words"] == (0.6, None)
+    assert held["reference", "en"]["gopher_alphabetic_words"] == (0.5, None)
     grams = {scope: sum("gram" in rule for rule in rules) for scope, rules in held.items()}
     assert grams == {("web", "en"): 9, ("web", "zh"): 0, ("reference", "en"): 0, ("code", "zxx"): 0}
 

@@ -33,14 +33,14 @@ def rules(raw: bytes, name: str, **options) -> list[str]:
         ("a.MD.gz", b"# text", "markdown"),
         ("a.rst", b"text", "rst"),
         ("a.html", b"<p>text", "html"),
-        ("a/b.c", b"int x;", "plain"),
-        ("Makefile", b"all:", "plain"),
+        ("a/b.c", b"int x;", "code"),
+        ("Makefile", b"all:", "code"),
         ("ls.1", b'.\\" comment\n.TH LS 1', "roff"),
         ("git.3pm", b"'\\\" t\n.TH X 3", "roff"),
         ("app.log.1", b"a line of a log", "plain"),
         ("README", b"read me", "plain"),
         ("page", b"\xef\xbb\xbf\n<!DOCTYPE html><p>x", "html"),
-        ("script", b"#!/bin/sh\n", "plain"),
+        ("script", b"#!/bin/sh\n", "code"),
     ],
 )
 def test_a_file_is_one_document_of_its_kind(name: str, raw: bytes, markup: str) -> None:
