@@ -63,7 +63,7 @@ def data(tmp_path: Path) -> Path:
 def test_a_kept_document_is_in_every_layer_and_names_those_it_stands_for(data):
     story = explain(data, KEEPER)
     assert story.layers == ("raw", "clean", "unique")
-    assert story.missing_layers == ("mixture", "snapshot")
+    assert story.missing_layers == ("scored", "mixture", "snapshot")
     assert story.stands_for == [COPY]
 
 

@@ -52,8 +52,8 @@ def test_clipped_tokens_are_counted_in_the_mask_only():
 
 @pytest.mark.parametrize("outside", [0.0, 1e9, float("inf"), float("nan")])
 def test_no_gradient_of_the_policy_loss_comes_from_outside_the_mask(outside: float):
-    log_probs = torch.randn(2, 4).requires_grad_()
-    old = torch.randn(2, 4).masked_fill(~MASK, outside)
+    log_probs = (0.1 * torch.randn(2, 4)).requires_grad_()
+    old = (0.1 * torch.randn(2, 4)).masked_fill(~MASK, outside)
     loss, _ = clipped_policy_loss(log_probs, old, torch.ones(2, 4), MASK, clip_range=0.9, tokens=4)
     (gradient,) = torch.autograd.grad(loss, log_probs)
     assert bool((gradient[~MASK] == 0).all())
