@@ -14,6 +14,7 @@ from tasks.corpus.policies.judgement import Judge, judge_batch
 from tasks.corpus.policies.policy import CleanParams
 from tasks.corpus.policies.verdict_changes import compare_verdicts, keep_for_comparison, same_policy
 from tasks.corpus.scoring.parts import LEXICON_SIGNAL
+from tasks.parameters import nearest
 from tasks.records import (
     DOCUMENT_COLUMNS,
     JUDGEMENT_COLUMNS,
@@ -51,9 +52,14 @@ def clean(
     """Hold the rules against the signals of every document, and mask what is kept.
 
     Raises:
-        StageError: if a rule or an action needs something that `score` did not measure.
+        StageError: if a rule or an action needs something that `score` did not measure, or a rule names a
+            source that is none.
     """
-    (scoring,) = (entry["parameters"] for entry in read_lineage(scored) if entry["stage"] == "score")
+    made_by = {entry["stage"]: entry["parameters"] for entry in read_lineage(scored)}
+    if "score" not in made_by:
+        raise StageError(f"{scored} holds no documents that were scored: run the stage `score` first")
+    scoring = made_by["score"]
+    _refuse_unknown_sources(made_by, params)
     lists = _masked_lists(scoring, lexicons, params)
     _refuse_unmeasured(scoring, params)
     carry_lineage(scored, clean)
@@ -85,6 +91,21 @@ def _masked_lists(scoring: Mapping[str, Any], lexicons: Path, params: CleanParam
             )
     masked = [counted[action.lexicon] for action in params.lexicons if action.action == "mask"]
     return [read_lexicon(given, lexicons) for given in masked]
+
+
+def _refuse_unknown_sources(made_by: Mapping[str, Any], params: CleanParams) -> None:
+    """A rule for a source that is none would judge nothing without a word.
+
+    Raises:
+        StageError: if `collect` has no such source.
+    """
+    collected = made_by.get("collect", {"sources": []})
+    known = sorted(source["name"] for source in collected["sources"])
+    for rule in params.rules:
+        for name in rule.only_sources or ():
+            if name not in known:
+                hint = nearest(name, known)
+                raise StageError(f"clean.rules: {rule.name}: no source `{name}` in collect.sources; {hint}")
 
 
 def _refuse_unmeasured(scoring: Mapping[str, Any], params: CleanParams) -> None:

@@ -368,8 +368,12 @@ def _is_hidden(relative: str) -> bool:
 
 
 def _readable(name: str) -> str:
-    """A file name of any bytes as text that UTF-8 can hold."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    r"""A file name of any bytes as text that UTF-8 can hold, another for each name.
+
+    A byte that is no UTF-8 is ``\xff``, so what reads like that in a name as it stands is told with its
+    backslash escaped, as ``\x5cxff``.
+    """
+    return os.fsencode(name.replace("\\x", r"\x5cx")).decode("utf-8", "backslashreplace")
 
 
 def _joined(prefix: str, relative: str) -> str:

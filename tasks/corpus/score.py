@@ -92,8 +92,9 @@ def score(
     ``lexicons`` and ``evaluation`` are the folders of the word lists and of the evaluation sets.
 
     Raises:
-        StageError: if a list or a set cannot be read, or no trusted source is there.
+        StageError: if a list, a set or a model cannot be read, or no trusted source is there.
     """
+    _perplexity_of_model(params)  # here first: what a worker tells is a traceback of Spark's
     lists = [read_lexicon(given, lexicons) for given in params.lexicons]
     items = read_evaluation_sets(params.evaluation_sets, evaluation)
     index = _index(items, params.overlap) if items else None
@@ -141,13 +142,22 @@ class _Parts:
             parts.append(Toxicity())
         if self.models is not None:
             parts.append(NgramPerplexity(load_models(self.models)))
-        elif self.params.perplexity is not None and self.params.perplexity.model is not None:
-            parts.append(
-                ModelPerplexity(Path(self.params.perplexity.model), self.params.perplexity.model_tokens)
-            )
+        elif (of_model := _perplexity_of_model(self.params)) is not None:
+            parts.append(of_model)
         if self.index is not None:
             parts.append(Contaminations(self.index))
         return parts
+
+
+def _perplexity_of_model(params: ScoreParams) -> ModelPerplexity | None:
+    """Perplexity under a model directory, if one is named.
+
+    Raises:
+        StageError: if it cannot be read.
+    """
+    if params.perplexity is None or params.perplexity.model is None:
+        return None
+    return ModelPerplexity(Path(params.perplexity.model), params.perplexity.model_tokens)
 
 
 def _scored(made_of: _Parts) -> Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:

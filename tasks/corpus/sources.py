@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -18,8 +19,9 @@ from tasks.parameters import ParameterError, StageParams
 RESERVED = {
     "markup": "says how `clean` gets at the text",
     "source_id": "holds the value of `id_field`",
+    "perplexity_bucket": "says which bucket `clean` puts a document into",
 }
-"""Keys of `meta` that collect writes itself."""
+"""Keys of `meta` that stages write themselves."""
 
 DEFAULT_MAX_RECORD_BYTES = 64 * 2**20
 
@@ -110,12 +112,40 @@ class SourceParams(StageParams):
             raise ValueError(f"no such format; known are: auto, {', '.join(sorted(FORMATS))}")
         return name
 
+    @field_validator("encoding")
+    @classmethod
+    def _encoding_is_one_of_text(cls, name: str | None) -> str | None:
+        if name is not None:
+            try:
+                "a".encode(name)
+            except (
+                LookupError,
+                ValueError,
+            ):  # of base64 and the like too
+                raise ValueError("no encoding of text, such as utf-8, cp1252 or koi8-r") from None
+        return name
+
+    @field_validator("delimiter")
+    @classmethod
+    def _delimiter_is_one_sign(cls, delimiter: str | None) -> str | None:
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n\0'):
+            raise ValueError("must be one character, no quote and no line end")
+        return delimiter
+
+    @field_validator("collected_at")
+    @classmethod
+    def _collected_on_a_day(cls, day: str) -> str:
+        date.fromisoformat(day)
+        return day
+
     @field_validator("keep_fields")
     @classmethod
     def _reserved_names_are_ours(cls, fields: dict[str, str]) -> dict[str, str]:
         for ours in fields.values():
             if ours in RESERVED:
                 raise ValueError(f"`{ours}` in `meta` {RESERVED[ours]}; keep the field by another name")
+        if len(set(fields.values())) < len(fields):
+            raise ValueError("two fields are kept by one name; each needs a name of its own")
         return fields
 
 

@@ -100,6 +100,8 @@ def test_kinds_of_personal_data_that_are_not_masked_stay(cleaned, documents_of) 
         (LexiconAction(lexicon="ships", action="mask"), 1, "The <word-ships> went"),
         (LexiconAction(lexicon="ships", action="drop"), 0, None),
         (LexiconAction(lexicon="ships", action="drop", minimum_rate=60), 1, "The ship went"),
+        (LexiconAction(lexicon="ships", action="mask", minimum_rate=60), 1, "The ship went"),
+        (LexiconAction(lexicon="ships", action="mask", minimum_rate=40), 1, "The <word-ships> went"),
     ],
 )
 def test_listed_words_are_tagged_masked_or_drop_the_document(
@@ -111,6 +113,35 @@ def test_listed_words_are_tagged_masked_or_drop_the_document(
         assert documents_of(layer)[0]["text"].startswith(text)
     else:
         assert report.removed_by_rule == {"lexicon_ships": 1}
+
+
+@pytest.mark.parametrize("off", [True, False])
+def test_a_rule_for_a_source_that_is_none_is_refused(cleaned, off: bool) -> None:
+    rule = Rule(name="r", signal="words", off=off, minimum=None if off else 1, only_sources=["dcos"])
+    with pytest.raises(StageError, match="no source `dcos` in collect.sources; did you mean `docs`?"):
+        cleaned(PROSE, params=CleanParams(presets=[], rules=[rule]))
+
+
+def test_a_layer_that_was_not_scored_is_refused(
+    collected: Callable[..., Path], tmp_path: Path, resources: Resources
+) -> None:
+    with pytest.raises(StageError, match="run the stage `score` first"):
+        clean(collected(PROSE), tmp_path, tmp_path / "clean", CleanParams(), resources)
+
+
+def test_a_document_that_is_cleaned_again_stays_as_it_is(
+    cleaned, documents_of, tmp_path: Path, resources: Resources
+) -> None:
+    texts = [f"{PROSE} Write to ann{i}@example.org, says number {i}." for i in range(10)]
+    scoring = ScoreParams(
+        lexicons=LISTS, perplexity=PerplexityParams(trusted_sources=["docs"], minimum_words=10)
+    )
+    params = CleanParams(presets=[], lexicons=[LexiconAction(lexicon="ships", action="mask")])
+    _, layer = cleaned(*texts, params=params, scoring=scoring)
+    clean(layer, tmp_path / "lexicons", tmp_path / "again", params, resources)
+    before = documents_of(layer)
+    assert all("perplexity_bucket" in document["meta"] for document in before)
+    assert documents_of(tmp_path / "again") == before
 
 
 def test_an_action_for_a_list_that_was_not_counted_is_refused(cleaned) -> None:

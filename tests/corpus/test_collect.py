@@ -383,6 +383,16 @@ def test_two_sources_of_one_name_are_refused(source: Sources) -> None:
         ({"path": "a**/b"}, "`\\*\\*` stands for folders"),
         ({"keep_fields": {"m": "markup"}}, "`markup` in `meta` says how"),
         ({"keep_fields": {"m": "source_id"}}, "`source_id` in `meta` holds"),
+        ({"keep_fields": {"m": "perplexity_bucket"}}, "`perplexity_bucket` in `meta` says which"),
+        ({"keep_fields": {"a": "m", "b": "m"}}, "two fields are kept by one name"),
+        ({"encoding": "cp9999"}, "no encoding of text"),
+        ({"encoding": "base64"}, "no encoding of text"),
+        ({"encoding": ""}, "no encoding of text"),
+        ({"delimiter": "::"}, "must be one character"),
+        ({"delimiter": ""}, "must be one character"),
+        ({"delimiter": '"'}, "must be one character"),
+        ({"delimiter": "\n"}, "must be one character"),
+        ({"collected_at": "2026-02-30"}, "day is out of range"),
     ],
 )
 def test_what_a_source_cannot_be_is_told(source: Sources, given: dict[str, Any], told: str) -> None:

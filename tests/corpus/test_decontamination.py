@@ -266,6 +266,16 @@ class TestFiles:
             EvaluationItem("sums", 4, "ii", ("2", "ii")),
         ]
 
+    def test_a_lone_surrogate_is_replaced_and_a_pair_is_none(self, tmp_path: Path):
+        content = rb'{"q": "one \ud83d\ude00 \ud800", "a": ["\udfff", "two"]}'
+        (item,) = self.read(tmp_path, content, "a")
+        assert (item.question, item.answers) == ("one \U0001f600 \ufffd", ("\ufffd", "two"))
+
+    @pytest.mark.parametrize("path", ["/etc/sums.jsonl", "../sums.jsonl", "a/../../sums.jsonl"])
+    def test_a_set_outside_its_folder_is_refused(self, path: str):
+        with pytest.raises(ValidationError, match="within the folder of evaluation sets"):
+            EvaluationSet(name="sums", path=path, question_field="q")
+
     def test_a_set_may_be_compressed(self, tmp_path: Path):
         assert self.read(tmp_path, gzip.compress(b'{"q": "one"}\n'))[0].question == "one"
 

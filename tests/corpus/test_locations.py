@@ -140,6 +140,18 @@ def test_a_name_that_is_no_utf_8_has_a_readable_form(corpus: Path) -> None:
         assert opened.read() == b"here"
 
 
+def test_names_of_different_bytes_have_different_forms(corpus: Path) -> None:
+    names = [b"\xff.txt", rb"\xff.txt", rb"\x5cxff.txt", rb"a\b.txt", b"\xfe.txt"]
+    for name in names:
+        Path(os.fsdecode(os.fsencode(corpus) + b"/" + name)).write_bytes(name)
+    found = find(".", corpus)
+    assert len({file.name for file in found}) == len(names)
+    for file in found:
+        assert isinstance(file, FoundFile)
+        with locate(".", corpus, {}).open(file) as opened:
+            assert opened.read() in names
+
+
 def test_a_place_that_is_not_there_is_told(corpus: Path) -> None:
     with pytest.raises(StageError, match=r"none\.jsonl does not exist"):
         find("none.jsonl", corpus)

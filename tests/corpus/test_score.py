@@ -101,6 +101,12 @@ def test_a_trusted_source_that_is_not_there_is_named(scored) -> None:
         scored(PROSE, params=params)
 
 
+def test_a_model_that_cannot_be_read_is_named(scored, tmp_path: Path) -> None:
+    params = ScoreParams(perplexity=PerplexityParams(model=str(tmp_path / "none")))
+    with pytest.raises(StageError, match=r"none/config\.json: no such file"):
+        scored(PROSE, params=params)
+
+
 def test_perplexity_needs_trusted_sources_or_a_model() -> None:
     with pytest.raises(ValueError, match="name either `trusted_sources` or a `model`"):
         PerplexityParams()

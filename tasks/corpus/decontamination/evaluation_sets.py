@@ -8,10 +8,10 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from tasks.parameters import StageParams
 from tasks.stage import StageError
@@ -24,6 +24,13 @@ class EvaluationSet(StageParams):
     path: str
     question_field: str
     answer_field: str | None = None
+
+    @field_validator("path")
+    @classmethod
+    def _within_the_folder(cls, path: str) -> str:
+        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+            raise ValueError("must be a path within the folder of evaluation sets, as in set.jsonl.gz")
+        return path
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,8 @@ class EvaluationItem:
 def read_evaluation_sets(sets: Sequence[EvaluationSet], root: Path) -> list[EvaluationItem]:
     """All items in order; paths are relative to ``root``. A file may be compressed with gzip.
 
-    A byte order mark, CRLF and blank lines are no faults. An empty question is an item too.
+    A byte order mark, CRLF and blank lines are no faults. An empty question is an item too. A lone surrogate
+    is U+FFFD, as in the documents.
 
     Raises:
         StageError: if two sets share a name, if a file is missing, or if a line is broken: an item that
@@ -68,7 +76,7 @@ def _items(given: EvaluationSet, path: Path) -> Iterator[EvaluationItem]:
         if not isinstance(question, str):
             raise StageError(f"{where}: {given.question_field} must be a text, not {_shown(question)}")
         answers = () if given.answer_field is None else _answers(record, given.answer_field, where)
-        yield EvaluationItem(given.name, number, question, answers)
+        yield EvaluationItem(given.name, number, _whole(question), tuple(map(_whole, answers)))
     if not found:
         raise StageError(f"{path}: holds no item; an evaluation set is JSON Lines, one object a line")
 
@@ -87,6 +95,10 @@ def _answers(record: dict[str, Any], name: str, where: str) -> tuple[str, ...]:
     if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
         raise StageError(f"{where}: {name} must be a text or a list of texts, not {_shown(answers)}")
     return tuple(answers)
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _shown(value: Any) -> str:

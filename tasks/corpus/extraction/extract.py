@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from tasks.corpus.extraction.gutenberg import without_gutenberg_frame
@@ -13,6 +14,9 @@ from tasks.corpus.extraction.rst import rst_text
 
 MARKUPS = ("plain", "html", "markdown", "rst", "roff", "code")
 
+# White space of any width, and what has no width: a text of these alone shows nothing.
+_SHOWN = re.compile(r"[^\s\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f]")
+
 _CONVERTERS: dict[str, Callable[[str], str]] = {
     "html": main_text,
     "markdown": markdown_text,
@@ -22,7 +26,7 @@ _CONVERTERS: dict[str, Callable[[str], str]] = {
 
 
 def extract_text(raw: str, markup: str) -> str:
-    """The text of a document, normalised; empty if there is none.
+    """The text of a document, normalised; empty if there is none that shows.
 
     Markup comes to readable text with a blank line between paragraphs; what Project Gutenberg puts around its
     books goes. Code is only normalised. No content makes this raise.
@@ -33,6 +37,8 @@ def extract_text(raw: str, markup: str) -> str:
     if markup not in MARKUPS:
         raise ValueError(f"unknown markup {markup!r}; right would be one of {', '.join(MARKUPS)}")
     if markup == "code":
-        return normalise_code(raw)
-    convert = _CONVERTERS.get(markup)
-    return without_gutenberg_frame(normalise(convert(raw) if convert else raw))
+        text = normalise_code(raw)
+    else:
+        convert = _CONVERTERS.get(markup)
+        text = without_gutenberg_frame(normalise(convert(raw) if convert else raw))
+    return text if _SHOWN.search(text) else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Annotated
 
 from pydantic import Field, field_validator
 
@@ -18,8 +19,10 @@ class LexiconParams(StageParams):
     path: str = Field(
         description="text file in UTF-8, relative to the folder of lists: an entry a line, # for comments"
     )
-    languages: list[str] | None = Field(
-        default=None, description="languages of the documents that it is held against; empty: all"
+    languages: list[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]] | None = Field(
+        default=None,
+        min_length=1,
+        description="ISO 639 codes of the documents that it is held against; null: all",
     )
 
     @field_validator("path")

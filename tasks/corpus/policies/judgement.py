@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from tasks.corpus.lexicons.matching import Lexicons
 
+BUCKET = "perplexity_bucket"
+"""The key of a document's bucket in ``meta``."""
+
 NO_EDITS = frozenset(("code",))
 """Kinds whose lines no rule edits: ``list[3]`` is no citation, a brace no fault."""
 
@@ -88,7 +91,7 @@ def unwanted(params: CleanParams, kind: str, language: str, bucket: str | None) 
     if params.languages is not None and kind != "code" and language not in params.languages:
         found.append(Finding("language", None, None, f"{language} is not kept"))
     if params.keep_buckets is not None and bucket is not None and bucket not in params.keep_buckets:
-        found.append(Finding("perplexity_bucket", None, None, f"{bucket} is not kept"))
+        found.append(Finding(BUCKET, None, None, f"{bucket} is not kept"))
     return found
 
 
@@ -111,10 +114,7 @@ def _edited(
 
     params = judge.params
     private_D = _any_above_zero(names, signals_DS, [f"pii_{kind}" for kind in params.mask])
-    masked_lists = [action for action in params.lexicons if action.action == "mask"]
-    listed_D = _any_above_zero(
-        names, signals_DS, [LEXICON_SIGNAL.format(action.lexicon) for action in masked_lists]
-    )
+    listed_D = _lists_to_mask(params, names, signals_DS)
     by_lines = [params.line_rule is not None and kind not in NO_EDITS for kind in kinds]
     changed = {}
     for document in np.flatnonzero(kept).tolist():
@@ -128,7 +128,7 @@ def _edited(
                 kept[document] = False
                 continue
         if listed_D[document]:
-            text = _without_listed(text, judge, languages[document], findings[document])
+            text = _without_listed(text, judge, languages[document], listed_D[document], findings[document])
         if private_D[document]:
             text = _without_personal_data(text, params, findings[document])
         changed[document] = text
@@ -145,12 +145,27 @@ def _any_above_zero(names: Sequence[str], signals_DS: np.ndarray, wanted: Sequen
     return np.asarray((signals_DS[:, columns] > 0).any(axis=1))
 
 
-def _without_listed(text: str, judge: Judge, language: str, findings: list[Finding]) -> str:
+def _lists_to_mask(params: CleanParams, names: Sequence[str], signals_DS: np.ndarray) -> list[frozenset[str]]:
+    """For each document the lists whose words are masked in it: those that it has above their rate."""
+    rates = {
+        action.lexicon: (names.index(signal), action.minimum_rate)
+        for action in params.lexicons
+        if action.action == "mask" and (signal := LEXICON_SIGNAL.format(action.lexicon)) in names
+    }
+    return [
+        frozenset(name for name, (column, least) in rates.items() if signals_S[column] > least)
+        for signals_S in signals_DS
+    ]
+
+
+def _without_listed(
+    text: str, judge: Judge, language: str, lists: frozenset[str], findings: list[Finding]
+) -> str:
     from tasks.corpus.lexicons.matching import mask_hits
 
     if judge.lexicons is None:
         return text
-    hits = judge.lexicons.hits(text, language)
+    hits = [hit for hit in judge.lexicons.hits(text, language) if hit.lexicon in lists]
     for name, times in sorted(Counter(hit.lexicon for hit in hits).items()):
         findings.append(Finding(f"lexicon_{name}", times, None, "words replaced by placeholders"))
     return mask_hits(text, hits)
@@ -184,6 +199,6 @@ def _with_buckets(meta: pa.Array, in_bucket: Sequence[str | None]) -> pa.Array:
         return meta
     pairs = meta.to_pylist()
     for own, bucket in zip(pairs, in_bucket, strict=True):
-        if bucket is not None:
-            own.append(("perplexity_bucket", bucket))
+        if bucket is not None:  # one that is there already is of another run, or the source's
+            own[:] = [*(pair for pair in own if pair[0] != BUCKET), (BUCKET, bucket)]
     return pa.array(pairs, _type("meta"))

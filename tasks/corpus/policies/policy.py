@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from tasks.corpus.policies.presets import PRESETS, PresetName
-from tasks.corpus.policies.rules import Rule, completed
+from tasks.corpus.policies.rules import LanguageCode, Rule, completed
 from tasks.corpus.scoring.parts import FIXED_SIGNALS, LEXICON_SIGNAL
 from tasks.parameters import StageParams
 
@@ -31,7 +31,9 @@ class CleanParams(StageParams):
 
     presets: list[PresetName] = Field(default=["multilingual"], description="policies whose rules all apply")
     rules: list[Rule] = Field(default=[], description="more rules, or other bounds for those of the presets")
-    languages: list[str] | None = Field(default=None, description="languages that are kept; empty: all")
+    languages: list[LanguageCode] | None = Field(
+        default=None, min_length=1, description="languages that are kept; null: all"
+    )
     edit_lines: bool = Field(
         default=True, description="whether a preset that edits lines (C4, FineWeb) edits what is kept"
     )
@@ -51,7 +53,7 @@ class CleanParams(StageParams):
         description="shares of a language's documents where head, middle and tail part",
     )
     keep_buckets: list[Literal["head", "middle", "tail"]] | None = Field(
-        default=None, description="buckets that are kept; empty: all"
+        default=None, min_length=1, description="buckets that are kept; null: all"
     )
 
     @field_validator("lexicons")

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 from pydantic import Field, model_validator
 
 from tasks.parameters import StageParams
+
+Kind = Literal["web", "book", "code", "dialogue", "reference"]
+"""The kinds of document that a source may declare."""
+
+LanguageCode = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
+"""An ISO 639 code; ``und`` and ``zxx`` too. Another word for a language would match no document."""
 
 
 class Rule(StageParams):
@@ -21,11 +29,17 @@ class Rule(StageParams):
     minimum: float | None = Field(default=None, allow_inf_nan=False, description="a smaller value fails")
     maximum: float | None = Field(default=None, allow_inf_nan=False, description="a larger value fails")
     off: bool = Field(default=False, description="the rule does not judge the documents of this scope")
-    only_sources: list[str] | None = Field(default=None, description="sources that it judges; empty: all")
-    only_kinds: list[str] | None = Field(default=None, description="kinds that it judges; empty: all")
-    except_kinds: list[str] = Field(default=[], description="kinds that it does not judge")
-    only_languages: list[str] | None = Field(default=None, description="languages that it judges; empty: all")
-    except_languages: list[str] = Field(default=[], description="languages that it does not judge")
+    only_sources: list[str] | None = Field(
+        default=None, min_length=1, description="sources that it judges; null: all"
+    )
+    only_kinds: list[Kind] | None = Field(
+        default=None, min_length=1, description="kinds that it judges; null: all"
+    )
+    except_kinds: list[Kind] = Field(default=[], description="kinds that it does not judge")
+    only_languages: list[LanguageCode] | None = Field(
+        default=None, min_length=1, description="languages that it judges; null: all"
+    )
+    except_languages: list[LanguageCode] = Field(default=[], description="languages that it does not judge")
 
     @model_validator(mode="after")
     def _says_something(self) -> Rule:
@@ -38,6 +52,14 @@ class Rule(StageParams):
             raise ValueError(
                 f"rule {self.name}: no value is both at least {self.minimum} and at most {self.maximum}"
             )
+        for what, only, but in (
+            ("kind", self.only_kinds, self.except_kinds),
+            ("language", self.only_languages, self.except_languages),
+        ):
+            if only is not None and set(only) <= set(but):
+                raise ValueError(
+                    f"rule {self.name} judges no document: every {what} of only_{what}s is in except_{what}s"
+                )
         return self
 
     def judges(self, source: str, kind: str, language: str) -> bool:

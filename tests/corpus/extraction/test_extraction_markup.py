@@ -142,3 +142,14 @@ def test_plain_text_is_not_wrapped_anew() -> None:
 def test_a_markup_that_is_not_known_is_named() -> None:
     with pytest.raises(ValueError, match="unknown markup 'tex'.*plain, html"):
         extract_text("x", "tex")
+
+
+@pytest.mark.parametrize("markup", MARKUPS)
+@pytest.mark.parametrize("raw", ["", " \n\t", "\u2003\u3000", "\u200b\ufeff", "\u200e\n\u2060"])
+def test_a_text_of_which_nothing_shows_is_empty(markup: str, raw: str) -> None:
+    assert extract_text(raw, markup) == ""
+
+
+def test_signs_without_width_stay_where_something_shows() -> None:
+    assert extract_text("می\u200cخواهم", "plain") == "می\u200cخواهم"
+    assert extract_text("❤\ufe0f", "plain") == "❤\ufe0f"

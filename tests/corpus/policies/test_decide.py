@@ -131,6 +131,7 @@ def test_it_says_what_a_loop_over_documents_and_rules_says(seed: int) -> None:
 def _any_rule(chance: random.Random, signals: list[str]) -> Rule:
     bounds = sorted(chance.choice([-1.0, 0.0, 0.5, 1.0]) for _ in range(2))
     kind = chance.randrange(4)
+    only_code = chance.randrange(3) == 0
     return Rule(
         name=f"rule_{chance.randrange(4)}",
         signal=chance.choice([*signals, "unmeasured"]),
@@ -138,8 +139,8 @@ def _any_rule(chance: random.Random, signals: list[str]) -> Rule:
         minimum=bounds[0] if kind in (1, 2) else None,
         maximum=bounds[1] if kind in (2, 3) else None,
         only_sources=chance.choice([None, None, ["s"]]),
-        only_kinds=chance.choice([None, None, ["code"]]),
-        except_kinds=chance.choice([[], [], ["code"]]),
+        only_kinds=["code"] if only_code else None,
+        except_kinds=["code"] if not only_code and chance.randrange(3) == 0 else [],
         only_languages=chance.choice([None, None, ["en", "zh"]]),
         except_languages=chance.choice([[], [], ["zh"]]),
     )

@@ -21,7 +21,6 @@ SIGNALS = {"words", "lines", "mean_word_length"}
         ({"only_languages": ["en", "zh"]}, [("docs", "book", "en")]),
         ({"except_languages": ["en"]}, [("web", "code", "zxx")]),
         ({"only_sources": ["docs"], "only_languages": ["zh"]}, []),
-        ({"only_kinds": ["book"], "except_kinds": ["book"]}, []),
     ],
 )
 def test_a_scope_is_all_that_it_says(scope: dict[str, Any], judged: list[tuple[str, str, str]]) -> None:
@@ -41,6 +40,15 @@ def test_a_scope_is_all_that_it_says(scope: dict[str, Any], judged: list[tuple[s
         ({"minimum": "3"}, "valid number"),
         ({"maximum": 1, "name": "Too Long"}, "pattern"),
         ({"maximum": 1, "only_kind": ["code"]}, "did you mean `only_kinds`"),
+        ({"maximum": 1, "only_kinds": ["boks"]}, "'web', 'book', 'code', 'dialogue' or 'reference'"),
+        ({"maximum": 1, "except_kinds": ["cod"]}, "'web', 'book', 'code', 'dialogue' or 'reference'"),
+        ({"maximum": 1, "only_languages": ["english"]}, "pattern"),
+        ({"maximum": 1, "except_languages": ["EN"]}, "pattern"),
+        ({"maximum": 1, "only_sources": []}, "at least 1 item"),
+        ({"maximum": 1, "only_kinds": []}, "at least 1 item"),
+        ({"maximum": 1, "only_languages": []}, "at least 1 item"),
+        ({"maximum": 1, "only_kinds": ["book"], "except_kinds": ["book"]}, "judges no document"),
+        ({"off": True, "only_languages": ["en"], "except_languages": ["de", "en"]}, "judges no document"),
     ],
 )
 def test_a_rule_that_cannot_be_meant_is_refused(given: dict[str, Any], complaint: str) -> None:
