@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.stage import DocumentReport, StageParams
+from tasks.stage import DocumentReport, StageError, StageParams
 
 if TYPE_CHECKING:
     import pyarrow
@@ -108,7 +108,13 @@ def order_key(*parts: str | int) -> str:
 
 
 def read_documents(spark: SparkSession, layer: Path) -> DataFrame:
-    """The documents of a layer."""
+    """The documents of a layer.
+
+    Raises:
+        StageError: if it is none.
+    """
+    if not any((layer / "documents").glob("*.parquet")):
+        raise StageError(f"{layer} is no layer: there is no documents/*.parquet in it")
     return spark.read.parquet(str(layer / "documents"))
 
 

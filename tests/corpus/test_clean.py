@@ -14,7 +14,9 @@ from tasks.corpus.policies.policy import CleanParams, LexiconAction
 from tasks.corpus.policies.rules import Rule
 from tasks.corpus.score import ScoreParams, score
 from tasks.corpus.scoring.trusted import PerplexityParams
+from tasks.records import read_documents
 from tasks.resources import Resources
+from tasks.spark import spark_session
 from tasks.stage import StageError
 
 PROSE = "The ship went down with all hands, and that was the end of what they have told to the children. " * 5
@@ -199,3 +201,8 @@ def test_documents_are_in_thirds_by_perplexity(cleaned, documents_of) -> None:
 def test_an_empty_layer_is_cleaned(cleaned) -> None:
     report, _ = cleaned(" ", params=CleanParams(presets=["fineweb_code"]))
     assert report.records_in == 0
+
+
+def test_a_folder_that_is_no_layer_is_named(tmp_path: Path, resources: Resources) -> None:
+    with spark_session("tests", resources) as spark, pytest.raises(StageError, match="is no layer"):
+        read_documents(spark, tmp_path)

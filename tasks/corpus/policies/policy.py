@@ -12,6 +12,9 @@ from tasks.corpus.policies.rules import LanguageCode, Rule, completed
 from tasks.corpus.scoring.parts import FIXED_SIGNALS, LEXICON_SIGNAL
 from tasks.parameters import StageParams
 
+LEDGER_NAMES = frozenset(("empty", "language", "perplexity_bucket"))
+"""What clean says in the ledger beside the rules."""
+
 
 class LexiconAction(StageParams):
     """What becomes of a document that has words of a list (`score.lexicons`)."""
@@ -73,6 +76,16 @@ class CleanParams(StageParams):
         if len(shares) != 2 or not 0 < shares[0] < shares[1] < 1:
             raise ValueError(f"are two shares between 0 and 1, ascending, as [0.33, 0.67], not {shares}")
         return shares
+
+    @field_validator("rules")
+    @classmethod
+    def _names_are_free(cls, rules: list[Rule]) -> list[Rule]:
+        for rule in rules:
+            if rule.name in LEDGER_NAMES or rule.name.startswith(("pii_", "lexicon_")):
+                raise ValueError(
+                    f"rule {rule.name}: clean itself says this in the ledger; choose another name"
+                )
+        return rules
 
     @model_validator(mode="after")
     def _signals_exist(self) -> CleanParams:

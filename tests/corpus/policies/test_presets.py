@@ -146,3 +146,9 @@ def test_a_list_that_drops_is_a_rule_on_its_rate() -> None:
 def test_a_policy_that_cannot_be_meant_is_refused(given: dict, complaint: str) -> None:
     with pytest.raises(ParameterError, match=complaint):
         validate(given, CleanParams, "params.yaml: clean")
+
+
+@pytest.mark.parametrize("name", ["empty", "language", "perplexity_bucket", "pii_email", "lexicon_en"])
+def test_a_rule_may_not_have_the_name_of_what_clean_says_itself(name: str) -> None:
+    with pytest.raises(ValueError, match=f"rule {name}: clean itself says this in the ledger"):
+        CleanParams(rules=[Rule(name=name, signal="words", minimum=1)])
