@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from tasks.corpus.policies.verdict_changes import VerdictChanges
 from tasks.parameters import read_yaml
 from tasks.resources import Resources
 from tasks.stage import StageError
@@ -47,13 +50,15 @@ class Circumstances:
     tracked: TrackedRun | None = None
     timings: dict[str, StageTiming] = field(default_factory=dict)
     parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    verdict_changes: VerdictChanges | None = None
+    """what the last change of clean's rules here changed"""
 
 
 def look_around(resources: Resources, root: Path) -> Circumstances:
     """Read git, the clock, the spool of the run, the timings of stages, and ``params.yaml`` in ``root``.
 
     Raises:
-        StageError: naming a file of timings or tracking that is there and is broken.
+        StageError: naming a file of timings, tracking or verdicts that is there and is broken.
     """
     spool = _spool(resources.work)
     commit = _git(root, "rev-parse", "HEAD")
@@ -67,7 +72,17 @@ def look_around(resources: Resources, root: Path) -> Circumstances:
         tracked=_tracked(spool, resources) if spool else None,
         timings=_timings(resources.work / "stages"),
         parameters=read_yaml(params) if params.exists() else {},
+        verdict_changes=_verdict_changes(resources.work / "clean" / "changes.json"),
     )
+
+
+def _verdict_changes(path: Path) -> VerdictChanges | None:
+    if not path.exists():
+        return None
+    try:
+        return VerdictChanges.model_validate_json(path.read_bytes())
+    except ValidationError:
+        raise StageError(f"{path} is not what clean writes of a change of rules; remove it") from None
 
 
 def _spool(work: Path) -> Path | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.corpus.policies.verdict_changes import VerdictChange, VerdictChanges
 from tasks.parameters import validate
 from tasks.release.circumstances import Circumstances, StageTiming, TrackedRun, look_around
 from tasks.release.evidence import Evidence, gather
@@ -231,3 +232,22 @@ def test_the_tracked_run_is_found_through_the_spool(tmp_path, monkeypatch):
     assert found.tracked.link == "http://mlflow:5000/#/experiments/7/runs/r1"
     assert found.timings == {"clean": StageTiming(3.25, 99.5)}
     assert found.commit is None  # the directory is under no version control
+
+
+def test_the_last_change_of_rules_is_shown_with_the_documents_that_changed_verdict(evidence, tmp_path):
+    change = VerdictChange(before="kept", after="short", documents=7, examples=["a" * 32])
+    changes = VerdictChanges(documents=100, changed=7, changes=[change])
+    (tmp_path / "clean").mkdir()
+    (tmp_path / "clean" / "changes.json").write_text(changes.model_dump_json())
+    found = look_around(validate({"work": str(tmp_path)}, Resources, "resources.yaml"), tmp_path)
+    page = Page(render("Mill", evidence, dataclasses.replace(RUN, verdict_changes=found.verdict_changes)))
+    assert "7 of 100 documents changed verdict" in page.text
+    assert f"kept short 7 {'a' * 32}" in page.text
+    assert "changed verdict" not in Page(render("Mill", evidence, RUN)).text
+
+
+def test_a_broken_file_of_changed_verdicts_is_named(tmp_path):
+    (tmp_path / "clean").mkdir()
+    (tmp_path / "clean" / "changes.json").write_text("{}")
+    with pytest.raises(StageError, match="changes.json is not what clean writes"):
+        look_around(validate({"work": str(tmp_path)}, Resources, "resources.yaml"), tmp_path)
