@@ -315,7 +315,9 @@ def test_the_spans_of_a_file_give_its_records_at_the_same_positions(format: str,
 
 
 @pytest.mark.parametrize(
-    "raw", [gzip.compress(json_lines(["a", "b"])), json_lines(["a"]).decode().encode("utf-16")]
+    "raw",
+    [gzip.compress(json_lines(["a", "b"])), json_lines(["a"]).decode().encode("utf-16")],
+    ids=["gzip", "utf-16"],  # not the bytes: gzip's hold the time, and the workers of a run name tests alike
 )
 def test_the_spans_of_a_file_that_does_not_split_after_all_give_it_once(raw: bytes) -> None:
     assert spans(raw, "a.jsonl", 10) == contents(raw, "a.jsonl")
