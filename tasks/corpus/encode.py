@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -20,6 +22,8 @@ from tasks.stage import Input, Output, StageError, StageParams, StageReport, run
 from tasks.training.chat import BEGIN, END, PAD, SPECIAL_TOKENS, ChatTokenizer, tokenizer_config
 
 SPLITS = ("train", "validation")
+GROUPS = ("source", "kind", "domain", "language")
+"""Columns by whose values tokens are counted."""
 _DOCUMENTS_AT_ONCE = 64
 
 
@@ -46,6 +50,12 @@ class EncodeReport(StageReport):
     documents: dict[str, int]
     bytes: dict[str, int]
     bytes_per_token: float
+    tokens_by: dict[str, dict[str, int]]
+    """tokens of both splits by source, kind, domain and language, the copies of a document included"""
+
+
+TokenCounts = Counter[tuple[str, str]]
+"""Tokens by group and value."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,9 @@ def encode(snapshot: Input, tokens: Output, params: EncodeParams, resources: Res
     with spark_session("encode", resources) as spark:
         numbered = spark.sparkContext.parallelize(list(enumerate(parts)), len(parts))
         written = numbered.flatMap(lambda part: _encode_part(part[0], part[1], directory)).collect()
-    files = {split: sorted((f for s, f in written if s == split), key=lambda f: f.file) for split in SPLITS}
+    files = {
+        split: sorted((f for s, f, _ in written if s == split), key=lambda f: f.file) for split in SPLITS
+    }
     if not files["train"]:
         raise StageError(f"{snapshot} has no training document: see mix.epochs and mix.validation_share")
     index = {
@@ -104,21 +116,30 @@ def encode(snapshot: Input, tokens: Output, params: EncodeParams, resources: Res
         vocabulary=tokenizer.get_vocab_size(),
         **totals,
         bytes_per_token=round(sum(totals["bytes"].values()) / max(1, sum(totals["tokens"].values())), 4),
+        tokens_by=_summed(counts for _, _, counts in written),
     )
+
+
+def _summed(parts: Iterable[TokenCounts]) -> dict[str, dict[str, int]]:
+    total: TokenCounts = sum(parts, TokenCounts())
+    return {
+        group: {value: count for (its, value), count in sorted(total.items()) if its == group}
+        for group in GROUPS
+    }
 
 
 def _texts(parts: list[str], split: str) -> Iterator[str]:
     for part in parts:
-        for texts, splits in _batches(part):
-            yield from (text for text, its in zip(texts, splits, strict=True) if its == split)
+        for rows in _batches(part, ["text", "split"]):
+            yield from (row["text"] for row in rows if row["split"] == split)
 
 
-def _batches(part: str) -> Iterator[tuple[list[str], list[str]]]:
+def _batches(part: str, columns: list[str]) -> Iterator[list[dict[str, Any]]]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(part) as file:
-        for batch in file.iter_batches(batch_size=_DOCUMENTS_AT_ONCE, columns=["text", "split"]):
-            yield batch.column("text").to_pylist(), batch.column("split").to_pylist()
+        for batch in file.iter_batches(batch_size=_DOCUMENTS_AT_ONCE, columns=columns):
+            yield batch.to_pylist()
 
 
 def _bounded(texts: Iterator[str], limit: int) -> Iterator[str]:
@@ -131,30 +152,34 @@ def _bounded(texts: Iterator[str], limit: int) -> Iterator[str]:
         seen += len(raw)
 
 
-def _encode_part(number: int, part: str, directory: str) -> list[tuple[str, TokenFile]]:
+def _encode_part(number: int, part: str, directory: str) -> list[tuple[str, TokenFile, TokenCounts]]:
     """Encode one part; runs on a Spark worker, which must see the same directory."""
     out = Path(directory)
     tokenizer = ChatTokenizer(out)
     dtype = _dtype(tokenizer.vocab_size)
-    written: list[tuple[str, TokenFile]] = []
+    written: list[tuple[str, TokenFile, TokenCounts]] = []
     for split in SPLITS:
         name = f"{split}-{number:05d}.bin"
         partial = out / f".{name}.{os.getpid()}"
         digest = hashlib.sha256()
         count = documents = text_bytes = 0
+        counts = TokenCounts()
         with partial.open("wb") as file:
-            for texts, splits in _batches(part):
-                chosen = [text for text, its in zip(texts, splits, strict=True) if its == split]
-                for ids in tokenizer.encode_batch(chosen):
+            for rows in _batches(part, ["text", "split", *GROUPS]):
+                chosen = [row for row in rows if row["split"] == split]
+                texts = [row["text"] for row in chosen]
+                for document, ids in zip(chosen, tokenizer.encode_batch(texts), strict=True):
                     row = np.array([tokenizer.bos_id, *ids, tokenizer.eos_id], dtype=dtype).tobytes()
                     file.write(row)
                     digest.update(row)
                     count += len(ids) + 2
+                    for group in GROUPS:
+                        counts[group, document[group] or "und"] += len(ids) + 2
                 documents += len(chosen)
-                text_bytes += sum(len(text.encode("utf-8", "surrogatepass")) for text in chosen)
+                text_bytes += sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
         if documents:
             partial.replace(out / name)
-            written.append((split, TokenFile(name, count, documents, text_bytes, digest.hexdigest())))
+            written.append((split, TokenFile(name, count, documents, text_bytes, digest.hexdigest()), counts))
         else:
             partial.unlink()
     return written

@@ -45,6 +45,7 @@ class EncodeCounts(BaseModel):
 
     vocabulary: int
     tokens: dict[str, int]
+    tokens_by: dict[str, dict[str, int]]
 
 
 class Answer(BaseModel):

@@ -116,3 +116,24 @@ def test_a_flipped_bit_in_the_snapshot_stops_the_stage(encoded, tmp_path: Path, 
 def test_bytes_come_back_as_they_were(text: str) -> None:
     tokenizer: Any = train_tokenizer(iter(TEXTS), 400, list(SPECIAL_TOKENS))
     assert tokenizer.decode(tokenizer.encode(text).ids) == text
+
+
+def test_tokens_are_counted_by_source_kind_domain_and_language(
+    layer: Callable[..., Path], tmp_path: Path, resources: Resources
+) -> None:
+    documents = [
+        {"text": TEXTS[0], "source": "one", "kind": "web", "domain": "legal", "language": "en"},
+        {"text": TEXTS[1], "source": "two", "kind": "web", "domain": "legal", "language": None},
+        {"text": TEXTS[2], "source": "two", "kind": "book", "domain": "legal", "language": "en"},
+    ]
+    mix(layer(*documents), tmp_path / "mixture", MixParams(validation_share=0), resources)
+    snapshot(tmp_path / "mixture", tmp_path / "snapshot", SnapshotParams(), resources)
+    report = encode(tmp_path / "snapshot", tmp_path / "tokens", EncodeParams(vocabulary=300), resources)
+    total = sum(report.tokens.values())
+    assert {group: set(counts) for group, counts in report.tokens_by.items()} == {
+        "source": {"one", "two"}, "kind": {"book", "web"}, "domain": {"legal"}, "language": {"en", "und"},
+    }  # fmt: skip
+    assert {sum(counts.values()) for counts in report.tokens_by.values()} == {total}
+    tokenizer = Tokenizer.from_file(str(tmp_path / "tokens" / "tokenizer.json"))
+    tokenizer.encode_special_tokens = True
+    assert report.tokens_by["source"]["one"] == len(tokenizer.encode(TEXTS[0]).ids) + 2

@@ -186,7 +186,8 @@ def _reports(reports: Path) -> None:
         "kept_by_source": mixed, "kept_by_language": languages | {"en": 1372}})  # fmt: skip
     write(reports / "encode.json", {
         "snapshot": "0" * 64, "vocabulary": 4096, "tokens": {"train": 2_418_733, "validation": 51_220},
-        "documents": {"train": 1594, "validation": 33}, "bytes": {}, "bytes_per_token": 3.4})  # fmt: skip
+        "documents": {"train": 1594, "validation": 33}, "bytes": {}, "bytes_per_token": 3.4,
+        "tokens_by": {"source": {"books": 70, "web": 30}, "language": {"en": 100}}})  # fmt: skip
 
 
 def _histories(artifacts: Path) -> None:

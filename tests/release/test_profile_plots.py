@@ -155,6 +155,12 @@ def test_the_page_draws_the_profile_with_a_description_of_every_picture(finished
     assert "2,469,953 in all" in html
 
 
+def test_the_page_tells_the_tokens_of_each_group(finished):
+    page = re.sub(r"<[^>]+>|\s+", " ", render("Mill", gather(*finished, examples=0, excerpt=100), NOWHERE))
+    table = re.sub(r" +", " ", page.partition("Tokens of the mixture")[2])[:120]
+    assert "source books 70 web 30 language en 100" in table
+
+
 def test_names_of_sources_and_languages_are_never_markup(tmp_path: Path):
     named = layer({"<script>a": 3}, {"<u>": 3}, {"<i>k": counts(bin9=1)})
     profile = Profile(
