@@ -28,7 +28,9 @@ SHORTEST = 20
 BANDS = ((20, 50), (50, 100), (100, 300), (300, sys.maxsize))
 """Characters of a text: from, to below."""
 
-_ENGLISH = frozenset("the of and you is that with this are have it for be".split())  # noqa: SIM905
+_ENGLISH = frozenset(
+    ("the", "of", "and", "you", "is", "that", "with", "this", "are", "have", "it", "for", "be")
+)
 _HINTS = {
     "Debian-Tipp": "de", "Consejo": "es", "Conseil": "fr", "Suggerimento": "it", "Dica": "pt",
     "Debian ヒント": "ja", "Debian 小技巧": "zh", "Debian 提示": "zh", "Debiantips": "sv",

@@ -25,6 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def compiled(*, inline: Literal["always", "never"] = "never") -> Callable[[F], F]:
     """Compile a function when it is first called with its types; later processes load it."""
+    # numba makes the attributes of its configuration at run time, where no checker sees them.
     config.CACHE_LOCATOR_CLASSES = f"{__name__}.{ProjectCode.__name__}"  # type: ignore[attr-defined]
     return cast(Callable[[F], F], numba.njit(cache=True, inline=inline))
 

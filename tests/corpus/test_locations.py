@@ -5,7 +5,7 @@ import http.server
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -269,7 +269,10 @@ def test_a_refusal_is_final_and_a_failure_of_the_server_is_not(
 ) -> None:
     _, url = served
     location = locate(f"{url}/", corpus, {})
-    opened: Callable[[str], object] = lambda name: location.open(FoundFile(f"{url}/{name}", name, 1))  # noqa: E731
+
+    def opened(name: str) -> object:
+        return location.open(FoundFile(f"{url}/{name}", name, 1))
+
     with pytest.raises(Unreadable, match="403"):
         opened("refused.txt")
     with pytest.raises(Unreadable, match="FileNotFoundError"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urljoin, urlsplit
 
 from protego import Protego
@@ -83,7 +83,7 @@ class RobotsTxt:
     async def _fetch(self, origin: str) -> Protego | str:
         """The rules of a host, or the words that say why it has none that can be read."""
         assert self.crawler.engine is not None
-        scope: Scope = getattr(self.crawler.spider, "scope")  # noqa: B009 - the spider of this package has it
+        scope: Scope = cast(Any, self.crawler.spider).scope  # the spider of this package has one
         url = f"{origin}/robots.txt"
         for _ in range(MAX_REDIRECTS + 1):
             if scope.refusal(url, seed=True):

@@ -239,7 +239,7 @@ def _say(kind: str, content: Any) -> None:
     try:
         print(json.dumps({kind: content}), flush=True)
     except BrokenPipeError:  # the caller is gone; what matters is on disk
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

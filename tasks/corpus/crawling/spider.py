@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urldefrag, urljoin
 
 import lxml.etree
@@ -132,7 +132,7 @@ class PageSpider(Spider):
 
     def not_fetched(self, failure: Failure) -> None:
         """Say in the ledger why there is no response."""
-        request: Request = failure.request  # type: ignore[attr-defined]
+        request: Request = cast(Any, failure).request  # Scrapy puts it there
         found: Discovery = request.meta["discovery"]
         error = failure.value
         if self.failure or self._enough():

@@ -124,11 +124,11 @@ def _encoding(label: str) -> str | None:
     label = label.strip().strip("\"'").lower()
     name = _WHATWG.get(label, label)
     try:
-        known = codecs.lookup(_CODECS.get(name, name))
+        known = codecs.lookup(_CODECS.get(name, name)).name
+        "".encode(known)  # refuses what `codecs` has that is no character encoding (rot13, zlib)
     except (LookupError, ValueError):
         return None
-    # `codecs` also has what is no character encoding (rot13, zlib), and UTF-7, a way to hide text.
-    return name if known._is_text_encoding and known.name != "utf-7" else None  # type: ignore[attr-defined]
+    return None if known == "utf-7" else name  # a way to hide text
 
 
 def _strictly(raw: bytes, encoding: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from itertools import islice
 
@@ -10,6 +11,8 @@ from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] # it has n
 
 from tasks.corpus.extraction.html_blocks import Block, blocks_of
 from tasks.corpus.extraction.html_tags import text_without_tags
+
+log = logging.getLogger("gristmill")
 
 MAX_ELEMENTS = 60_000
 """Of a page with more, trafilatura is not asked: its time does not grow linearly with every page."""
@@ -76,7 +79,9 @@ def _by_trafilatura(root: etree._Element) -> set[tuple[str, ...]]:
         text = trafilatura.extract(
             root, include_comments=False, favor_recall=True, fast=True, with_metadata=False
         )
-    except Exception:  # whatever a page brings it to, the page has a text
+    except Exception as error:
+        # Whatever a page brings it to, the page has a text: the caller then takes all of it.
+        log.debug("trafilatura failed on a page: %s", type(error).__name__)
         return set()
     return {shingle for line in (text or "").splitlines() for shingle in _shingles(line)}
 

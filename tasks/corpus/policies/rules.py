@@ -43,15 +43,13 @@ class Rule(StageParams):
 
     @model_validator(mode="after")
     def _says_something(self) -> Rule:
-        bounds = [self.minimum, self.maximum]
-        if self.off and any(bound is not None for bound in bounds):
+        low, high = self.minimum, self.maximum
+        if self.off and (low is not None or high is not None):
             raise ValueError(f"rule {self.name} is off and has a bound: say one of both")
-        if not self.off and bounds == [None, None]:
+        if not self.off and low is None and high is None:
             raise ValueError(f"rule {self.name} needs a minimum or a maximum, or `off: true`")
-        if None not in bounds and self.minimum > self.maximum:  # type: ignore[operator]
-            raise ValueError(
-                f"rule {self.name}: no value is both at least {self.minimum} and at most {self.maximum}"
-            )
+        if low is not None and high is not None and low > high:
+            raise ValueError(f"rule {self.name}: no value is both at least {low} and at most {high}")
         for what, only, but in (
             ("kind", self.only_kinds, self.except_kinds),
             ("language", self.only_languages, self.except_languages),

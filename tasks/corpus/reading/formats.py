@@ -43,11 +43,14 @@ _COMPRESSIONS = {
 _TAR_SHORTHANDS = {"tgz": "gzip", "tbz": "bzip2", "tbz2": "bzip2", "txz": "xz", "tzst": "zstd"}
 _ZIP_SUFFIXES = {"zip", "whl", "egg", "jar"}
 
-_CODE_SUFFIXES = """
-    asm awk bash bat c cc cjs clj cljs cmake cpp cs css cu cuh cxx d dart el erl ex exs f f90 f95 fish for go
-    gradle groovy h hh hpp hrl hs hxx java js jsx kt kts less lisp lua m mjs ml mli mm nim pas php pl pm proto
-    ps1 py pyi pyw pyx r rb rs s scala scm scss sed sh sql sv svelte swift tcl ts tsx v vhd vhdl vue zig zsh
-""".split()  # noqa: SIM905
+_CODE_SUFFIXES = (
+    "asm", "awk", "bash", "bat", "c", "cc", "cjs", "clj", "cljs", "cmake", "cpp", "cs", "css", "cu",
+    "cuh", "cxx", "d", "dart", "el", "erl", "ex", "exs", "f", "f90", "f95", "fish", "for", "go", "gradle",
+    "groovy", "h", "hh", "hpp", "hrl", "hs", "hxx", "java", "js", "jsx", "kt", "kts", "less", "lisp",
+    "lua", "m", "mjs", "ml", "mli", "mm", "nim", "pas", "php", "pl", "pm", "proto", "ps1", "py", "pyi",
+    "pyw", "pyx", "r", "rb", "rs", "s", "scala", "scm", "scss", "sed", "sh", "sql", "sv", "svelte",
+    "swift", "tcl", "ts", "tsx", "v", "vhd", "vhdl", "vue", "zig", "zsh",
+)  # fmt: skip
 
 
 _FORMAT_SUFFIXES = {

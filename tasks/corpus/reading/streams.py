@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from abc import abstractmethod
 from typing import BinaryIO, Protocol
 
 BUFFER_BYTES = 2**18
@@ -49,9 +50,9 @@ class Chunked(io.RawIOBase):
         """True."""
         return True
 
+    @abstractmethod
     def next_piece(self, wanted: int) -> bytes:
         """The next bytes, some; none at the end."""
-        raise NotImplementedError
 
     def readinto(self, buffer, /) -> int:
         """Fill the buffer as far as there are bytes."""

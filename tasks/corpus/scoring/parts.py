@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -17,13 +17,13 @@ from tasks.corpus.pii.find import KINDS, find_personal_data
 from tasks.corpus.pii.mask import count
 from tasks.corpus.scoring.measure import SIGNALS, measure
 from tasks.corpus.scoring.segments import Words, segment_words
+from tasks.records import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pyarrow as pa
 
-    from tasks.corpus.decontamination.contamination import Contamination
     from tasks.corpus.decontamination.index import ContaminationIndex
     from tasks.corpus.lexicons.matching import Lexicons
     from tasks.corpus.perplexity.cross_fitting import CrossFitted
@@ -51,11 +51,13 @@ class Batch:
 
     array: pa.StringArray
     languages: Sequence[str]
+    findings: list[list[Finding]]
+    """what goes to the ledger of each document besides its signals; parts add to it"""
 
     @cached_property
     def texts(self) -> list[str]:
         """The texts as Python has them."""
-        return self.array.to_pylist()  # type: ignore[return-value]
+        return cast("list[str]", self.array.to_pylist())
 
     @cached_property
     def words(self) -> Words:
@@ -179,12 +181,13 @@ class Contaminations:
     index: ContaminationIndex
     names = ("contamination",)
 
-    def found(self, batch: Batch) -> list[Contamination | None]:
-        """The item of each document, to be shown."""
+    def score(self, batch: Batch) -> np.ndarray:
+        """Overlaps; 0 where a document contains no item. The item and its span go to the findings."""
         from tasks.corpus.decontamination.contamination import find_contamination
 
-        return find_contamination(self.index, batch.words, batch.array)
-
-    def score(self, batch: Batch) -> np.ndarray:
-        """Overlaps; 0 where a document contains no item."""
-        return np.array([[item.overlap if item else 0.0] for item in self.found(batch)]).reshape(-1, 1)
+        overlaps_D1 = np.zeros((len(batch.findings), 1))
+        for document, item in enumerate(find_contamination(self.index, batch.words, batch.array)):
+            if item is not None:
+                overlaps_D1[document] = item.overlap
+                batch.findings[document].append(Finding("contamination", item.overlap, None, str(item)))
+        return overlaps_D1

@@ -11,7 +11,7 @@ import numpy as np
 from tasks.corpus.extraction.extract import extract_text
 from tasks.corpus.language import NO_LANGUAGE, detect_languages
 from tasks.corpus.scoring.columns import signals_column, signals_matrix
-from tasks.corpus.scoring.parts import Batch, Contaminations, Part
+from tasks.corpus.scoring.parts import Batch, Part
 from tasks.records import KEPT, REMOVED, Finding, arrow_schema, content_hash
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class Scorer:
 
         texts = extracted(batch)
         languages, scores = languages_of(texts, batch.column("kind").to_pylist())
-        given = Batch(pa.array(texts, pa.string()), languages)
+        empty = Finding("empty", 0, 1, "no text is left after extraction")
+        given = Batch(pa.array(texts, pa.string()), languages, [[] if text else [empty] for text in texts])
         signals = [replaced_characters(batch), *(part.score(given) for part in self.parts)]
         names = [COLLECTED, *(name for part in self.parts for name in part.names)]
-        findings = self._findings(given)
         columns = {name: batch.column(name) for name in batch.schema.names}
         columns |= {
             "text": given.array,
@@ -46,24 +46,12 @@ class Scorer:
             "signals": signals_column(names, np.column_stack(signals)),
             "verdict": pa.array([KEPT if text else REMOVED for text in texts]),
             "findings": pa.array(
-                [[vars(finding) for finding in found] for found in findings], findings_type()
+                [[vars(finding) for finding in found] for found in given.findings], findings_type()
             ),
         }
         schema = arrow_schema()
         arrays = [columns[name].cast(schema.field(name).type) for name in schema.names]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    def _findings(self, given: Batch) -> list[list[Finding]]:
-        findings: list[list[Finding]] = [
-            [] if text else [Finding("empty", 0, 1, "no text is left after extraction")]
-            for text in given.texts
-        ]
-        for part in self.parts:
-            if isinstance(part, Contaminations):
-                for found, item in zip(findings, part.found(given), strict=True):
-                    if item is not None:
-                        found.append(Finding("contamination", item.overlap, None, str(item)))
-        return findings
 
 
 def extracted(batch: pa.RecordBatch) -> list[str]:
