@@ -140,7 +140,7 @@ def _of_last_change(project: Path, resources: Resources) -> VerdictChanges | Non
     from tasks.corpus.policies.verdict_changes import same_policy
 
     current = _layer(project / "data" / "clean")
-    kept, told = (project / resources.work / "clean" / name for name in ("before", "changes.json"))
+    kept, told = (project / resources.kept / "clean" / name for name in ("before", "changes.json"))
     if (kept / "lineage.json").exists() and not same_policy(kept, current):
         return _compared(kept, current, resources)
     return _stored(told) if told.exists() else None

@@ -221,7 +221,7 @@ def _tree(
         raise BadInput(str(error).replace(str(proposed), f"{PARAMETERS} with {', '.join(run.set)}")) from None
     finally:
         proposed.unlink()
-    tree = open_worktree(project, name, parameters, graph, project / resources.work)
+    tree = open_worktree(project, name, parameters, graph, project / resources.work, resources.kept)
     log.info("%s in %s, branch %s", "going on" if tree.resumed else "running", tree.folder, tree.branch)
     if not tree.resumed and (files := untracked(project)):
         more = f" and {len(files) - 10} more" if len(files) > 10 else ""

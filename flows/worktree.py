@@ -11,6 +11,7 @@ from typing import Any
 
 from flows.graph import Graph
 from flows.project import LOCK, PARAMETERS, BadInput, module_command, program_environment
+from tasks.links import link_or_copy
 
 BRANCHES = "runs/"
 
@@ -25,11 +26,14 @@ class Worktree:
     resumed: bool = False
 
 
-def open_worktree(project: Path, name: str, parameters: str, graph: Graph, work: Path) -> Worktree:
+def open_worktree(
+    project: Path, name: str, parameters: str, graph: Graph, work: Path, kept: Path
+) -> Worktree:
     """Make the folder of a run on the branch ``runs/<name>``, or go on in the one that it began.
 
     It holds the project with its uncommitted changes to tracked files, the given content of ``params.yaml``,
-    the ``dvc.lock`` and whatever of its outputs DVC has.
+    the ``dvc.lock``, whatever of its outputs DVC has, and what stages keep of their last run in ``kept`` (of
+    ``resources.yaml``; relative to a project).
 
     Raises:
         BadInput: without git or a first commit, or if the name is taken by another run.
@@ -55,6 +59,7 @@ def open_worktree(project: Path, name: str, parameters: str, graph: Graph, work:
                     f"{project / needed} is not in git: commit it first, a run of its own needs it"
                 )
         _fill(project, folder, parameters, graph)
+        _keep(project, folder, kept)
     except BaseException:
         discard(project, tree)
         raise
@@ -133,6 +138,12 @@ def _fill(project: Path, folder: Path, parameters: str, graph: Graph) -> None:
     )
     if done.returncode != 0:
         raise BadInput(f"dvc checkout in {folder} failed: {done.stderr.strip()}")
+
+
+def _keep(project: Path, folder: Path, kept: Path) -> None:
+    """Stages find what they kept of their last run in the project, as if they had run here."""
+    if (project / kept).is_dir() and not (folder / kept).exists():
+        shutil.copytree(project / kept, folder / kept, copy_function=link_or_copy)
 
 
 def _commit_of_now(top: Path, name: str) -> str:

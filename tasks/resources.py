@@ -67,3 +67,8 @@ class Resources(_Section):
     training: TrainingResources = TrainingResources()
     tracking: TrackingResources = TrackingResources()
     servers: ServerResources = ServerResources()
+
+    @property
+    def kept(self) -> Path:
+        """What stages keep of their last run for the next; a run in a worktree begins with the project's."""
+        return self.work / "kept"

@@ -71,7 +71,7 @@ def clean(
         )
         counts = write_layer(judged, clean, "clean", params)
         masked = _masked(spark, clean)
-        _tell_changes(spark, clean, resources.work / "clean")
+        _tell_changes(spark, clean, resources.kept / "clean")
     ends = {language: [round(perplexity_of(cut), 2) for cut in pair] for language, pair in cuts.items()}
     return CleanReport(**counts, masked=masked, perplexity_cutoffs=ends)
 

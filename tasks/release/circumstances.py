@@ -72,7 +72,7 @@ def look_around(resources: Resources, root: Path) -> Circumstances:
         tracked=_tracked(spool, resources) if spool else None,
         timings=_timings(resources.work / "stages"),
         parameters=read_yaml(params) if params.exists() else {},
-        verdict_changes=_verdict_changes(resources.work / "clean" / "changes.json"),
+        verdict_changes=_verdict_changes(resources.kept / "clean" / "changes.json"),
     )
 
 

@@ -70,7 +70,7 @@ def test_documents_that_changed_verdict_are_told_by_rule(cleaned, tmp_path: Path
     short = Rule(name="short", signal="words", minimum=101)
     cleaned(PROSE, PROSE + PROSE, params=CleanParams(presets=[]))
     cleaned(params=CleanParams(presets=[], rules=[short]))
-    changes = json.loads((tmp_path / "work" / "clean" / "changes.json").read_text())
+    changes = json.loads((tmp_path / "work" / "kept" / "clean" / "changes.json").read_text())
     assert (changes["documents"], changes["changed"]) == (2, 1)
     (change,) = changes["changes"]
     assert (change["before"], change["after"], change["documents"]) == ("kept", "short", 1)

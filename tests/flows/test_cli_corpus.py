@@ -135,7 +135,7 @@ def test_verdicts_tells_what_clean_noted_of_the_last_change(
     assert main(["verdicts"]) == 0
     assert "no change of rules is known yet" in capsys.readouterr().out
 
-    work = folder / "work" / "clean"
+    work = folder / "work" / "kept" / "clean"
     write_clean(work / "before", rules, minimum=2)  # as clean leaves it: the layer that it has just made
     told = {"documents": 2, "changed": 1, "changes": [change("kept", "short", "b" * 32)]}
     (work / "changes.json").write_text(json.dumps(told))
@@ -172,8 +172,8 @@ def test_verdicts_compares_layers_of_runs_and_what_a_checkout_brought_back(
     assert ["short", "kept", "1", "a"] in [line.split() for line in capsys.readouterr().out.splitlines()]
 
     # The last run of clean was another's than the one that data/clean is of now: what was noted is stale.
-    write_clean(folder / "work" / "clean" / "before", {"a": "lines", "b": None}, minimum=3)
-    (folder / "work" / "clean" / "changes.json").write_text("stale")
+    write_clean(folder / "work" / "kept" / "clean" / "before", {"a": "lines", "b": None}, minimum=3)
+    (folder / "work" / "kept" / "clean" / "changes.json").write_text("stale")
     assert main(["verdicts"]) == 0
     assert ["lines", "short", "1", "a"] in [line.split() for line in capsys.readouterr().out.splitlines()]
 

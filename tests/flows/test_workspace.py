@@ -65,6 +65,17 @@ def test_a_run_with_changed_parameters_is_recorded_on_its_branch_and_leaves_the_
     assert (clone / "made" / "second").read_text() == made.read_text()
 
 
+def test_a_stage_finds_in_a_run_of_its_own_what_it_kept_of_its_last_run(pair, in_flow):
+    kept = pair.folder / "work" / "kept" / "second"
+    kept.mkdir(parents=True)
+    (kept / "verdicts").write_text("of the last run")
+    in_flow(run("second.amount=7", name="seven"))
+    there = pair.folder / "work/runs/seven/work/kept/second/verdicts"
+    assert there.read_text() == "of the last run"
+    there.unlink()
+    assert (kept / "verdicts").read_text() == "of the last run"
+
+
 def test_uncommitted_changes_take_part_and_untracked_files_are_named(pair, in_flow, caplog):
     (pair.folder / "source.txt").write_text("changed\n")
     (pair.folder / "stray.txt").touch()

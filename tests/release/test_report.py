@@ -237,8 +237,8 @@ def test_the_tracked_run_is_found_through_the_spool(tmp_path, monkeypatch):
 def test_the_last_change_of_rules_is_shown_with_the_documents_that_changed_verdict(evidence, tmp_path):
     change = VerdictChange(before="kept", after="short", documents=7, examples=["a" * 32])
     changes = VerdictChanges(documents=100, changed=7, changes=[change])
-    (tmp_path / "clean").mkdir()
-    (tmp_path / "clean" / "changes.json").write_text(changes.model_dump_json())
+    (tmp_path / "kept" / "clean").mkdir(parents=True)
+    (tmp_path / "kept" / "clean" / "changes.json").write_text(changes.model_dump_json())
     found = look_around(validate({"work": str(tmp_path)}, Resources, "resources.yaml"), tmp_path)
     page = Page(render("Mill", evidence, dataclasses.replace(RUN, verdict_changes=found.verdict_changes)))
     assert "7 of 100 documents changed verdict" in page.text
@@ -247,7 +247,7 @@ def test_the_last_change_of_rules_is_shown_with_the_documents_that_changed_verdi
 
 
 def test_a_broken_file_of_changed_verdicts_is_named(tmp_path):
-    (tmp_path / "clean").mkdir()
-    (tmp_path / "clean" / "changes.json").write_text("{}")
+    (tmp_path / "kept" / "clean").mkdir(parents=True)
+    (tmp_path / "kept" / "clean" / "changes.json").write_text("{}")
     with pytest.raises(StageError, match="changes.json is not what clean writes"):
         look_around(validate({"work": str(tmp_path)}, Resources, "resources.yaml"), tmp_path)

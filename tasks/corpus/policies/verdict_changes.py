@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from tasks.links import link_or_copy
 from tasks.records import read_lineage
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def keep_for_comparison(layer: Path, place: Path) -> None:
     for part in ("documents", "ledger"):
         (partial / part).mkdir()
         for path in sorted((layer / part).glob("*.parquet")):
-            _link(path, partial / part / path.name)
+            link_or_copy(path, partial / part / path.name)
     if place.exists():
         place.rename(replaced)  # a removal that is killed half-way must not leave half of it under its name
     partial.rename(place)
@@ -112,10 +113,3 @@ def _verdicts(spark: SparkSession, layer: Path) -> DataFrame:
 def _beginnings(ids: list[str]) -> list[str]:
     """As much of each id as `gristmill explain` needs to know it by."""
     return [name[:_SHOWN_DIGITS] for name in ids]
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        target.hardlink_to(source)
-    except OSError:  # another file system, or one without links
-        shutil.copy(source, target)
