@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from pydantic import Field, field_validator
 
-from tasks.corpus.locations import FoundFile, Interrupted, Location, NoFile, Unreadable, WatchedReader
+from tasks.corpus.found_files import FoundFile, NoFile
+from tasks.corpus.locations import Location
 from tasks.corpus.reading.reading import read
 from tasks.corpus.reading.records import Quarantined, RawRecord, Span
 from tasks.corpus.sources import DEFAULT_MAX_RECORD_BYTES, SourceParams
 from tasks.corpus.spreading import PIECE_COLUMNS, Piece, decoded, piece_of_fault, pieces_of, spread
+from tasks.corpus.store_errors import Interrupted, Unreadable
 from tasks.corpus.survey import Surveyed, survey
+from tasks.corpus.watched_reader import WatchedReader
 from tasks.corpus.watermarks import Mark, read_watermarks, write_watermarks
 from tasks.records import (
     DOCUMENT_COLUMNS,

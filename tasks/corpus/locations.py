@@ -8,18 +8,18 @@ first wildcard).
 from __future__ import annotations
 
 import fnmatch
-import io
 import os
 import re
-import stat
 import tempfile
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from tasks.corpus.found_files import FoundFile, NoFile, is_hidden, joined, readable_name
+from tasks.corpus.local_files import local_file, walk
+from tasks.corpus.store_errors import Interrupted, Unreadable, is_final, reason_of, true_error, what_is_needed
 from tasks.stage import StageError
 
 if TYPE_CHECKING:
@@ -33,33 +33,6 @@ FLAT = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss"}
 
 MEMORY_BYTES = 64 * 2**20
 """A file that comes over HTTP is kept in memory up to here, else on disk while it is read."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A file of a source; ``identity`` is what its store says of its content, where it says anything."""
-
-    path: str
-    name: str
-    size: int | None
-    identity: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NoFile:
-    """Something that lies among the files of a source and cannot be read as one."""
-
-    name: str
-    rule: str
-    detail: str
-
-
-class Interrupted(ConnectionError):
-    """A store that does not answer as it should; trying again may help."""
-
-
-class Unreadable(Exception):
-    """A file that is there, or was listed, and that cannot be opened."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +84,7 @@ class Location:
         try:
             return fsspec.core.url_to_fs(self.url, **options)[0]
         except Exception as error:
-            raise StageError(f"{self.url}: {_needed(self.url, error)}") from None
+            raise StageError(f"{self.url}: {what_is_needed(self.url, error)}") from None
 
     def find(self, files: str) -> Iterator[FoundFile | NoFile]:
         """The files in the order of their names; hidden ones are left out.
@@ -151,10 +124,10 @@ class Location:
 
     def failure(self, file: FoundFile, error: Exception) -> Unreadable | Interrupted:
         """What an error that came while a file was read means."""
-        error = _true(error)
-        if self.is_local or _is_final(error):
-            return Unreadable(_reason(error))
-        return Interrupted(f"{file.path}: {_reason(error)}")
+        error = true_error(error)
+        if self.is_local or is_final(error):
+            return Unreadable(reason_of(error))
+        return Interrupted(f"{file.path}: {reason_of(error)}")
 
     def _fetched(self, path: str) -> BinaryIO:
         # Many servers do not serve ranges: the whole file comes in one answer.
@@ -172,16 +145,16 @@ class Location:
         if not os.path.lexists(root):
             raise StageError(f"{root} does not exist")
         if not Path(root).is_dir():
-            found = _local_file(root, self.prefix or Path(root).name)
+            found = local_file(root, self.prefix or Path(root).name)
             if isinstance(found, NoFile):
                 raise StageError(f"{root} cannot be read: {found.detail}")
             yield found
             return
-        for relative, path in _walk(root, self._depth):
+        for relative, path in walk(root, self._depth):
             if isinstance(path, NoFile):
-                yield NoFile(_joined(self.prefix, relative), path.rule, path.detail)
+                yield NoFile(joined(self.prefix, relative), path.rule, path.detail)
             elif self._selected(relative, files):
-                yield _local_file(path, _joined(self.prefix, relative))
+                yield local_file(path, joined(self.prefix, relative))
 
     def _remote(self, files: str) -> list[FoundFile]:
         try:
@@ -189,15 +162,14 @@ class Location:
         except StageError:
             raise
         except Exception as raised:  # each file system raises errors of its own libraries
-            error = _true(raised)
+            error = true_error(raised)
             if isinstance(error, FileNotFoundError) or getattr(error, "status", None) == 404:
-                said = f"{self.url} does not exist ({_reason(error)})"
+                said = f"{self.url} does not exist ({reason_of(error)})"
             elif isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
-                said = (
-                    f"{self.url}: access is denied ({_reason(error)}); credentials come from the environment"
-                )
+                why = reason_of(error)
+                said = f"{self.url}: access is denied ({why}); credentials come from the environment"
             else:
-                said = f"{self.url} cannot be listed: {_needed(self.url, error)}"
+                said = f"{self.url} cannot be listed: {what_is_needed(self.url, error)}"
             raise StageError(said) from None
 
     def _listed(self, files: str) -> list[FoundFile]:
@@ -241,7 +213,7 @@ class Location:
         return None if self.pattern is None or "**" in self.pattern else self.pattern.count("/") + 1
 
     def _selected(self, relative: str, files: str) -> bool:
-        if _is_hidden(relative):
+        if is_hidden(relative):
             return False
         if self.pattern is not None:
             return self._matches.match(relative) is not None
@@ -267,7 +239,9 @@ def locate(path: str, corpus: Path, options: dict[str, Any]) -> Location:
     whole = corpus.absolute() / path
     fixed, pattern = (path, None) if os.path.lexists(whole) else _split(path, "*?[")
     prefix = os.path.normpath(fixed or ".")
-    return Location(str(corpus.absolute() / fixed), pattern, "" if prefix == "." else _readable(prefix), {})
+    return Location(
+        str(corpus.absolute() / fixed), pattern, "" if prefix == "." else readable_name(prefix), {}
+    )
 
 
 def _split(path: str, wildcards: str) -> tuple[str, str | None]:
@@ -281,74 +255,9 @@ def _split(path: str, wildcards: str) -> tuple[str, str | None]:
     return path, None
 
 
-def _walk(root: str, depth: int | None) -> Iterator[tuple[str, str | NoFile]]:
-    """Everything that is no directory, at most ``depth`` folders deep, as (relative name, path).
-
-    Each directory is entered once, under its own name where it has one here, else by a link: links may lead
-    round in a circle.
-    """
-    entered = {_device_and_inode(root)}
-    waiting = deque([("", root)])
-    links: deque[tuple[str, str]] = deque()
-    while waiting or links:
-        if waiting:
-            relative, directory = waiting.popleft()
-        else:
-            relative, directory = links.popleft()
-            if _device_and_inode(directory) in entered:
-                yield relative, NoFile(relative, "not_a_file", "a link to a folder that is read already")
-                continue
-            entered.add(_device_and_inode(directory))
-        try:
-            with os.scandir(directory) as scanned:
-                entries = sorted(scanned, key=lambda entry: os.fsencode(entry.name))
-        except OSError as error:
-            yield (
-                relative,
-                NoFile(relative, "unreadable", f"a folder that cannot be listed: {_reason(error)}"),
-            )
-            continue
-        for entry in entries:
-            if _is_hidden(entry.name):
-                continue
-            name = _joined(relative, _readable(entry.name))
-            if depth is not None and name.count("/") + 1 >= depth and _is_directory(entry):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                entered.add(_device_and_inode(entry.path))
-                waiting.append((name, entry.path))
-            elif _is_directory(entry):
-                links.append((name, entry.path))
-            else:
-                yield name, entry.path
-
-
-def _is_directory(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link that leads to itself
-        return False
-
-
-def _device_and_inode(path: str) -> tuple[int, int]:
-    found = Path(path).stat()
-    return found.st_dev, found.st_ino
-
-
-def _local_file(path: str, name: str) -> FoundFile | NoFile:
-    try:
-        found = Path(path).stat()
-    except OSError as error:
-        return NoFile(name, "unreadable", _reason(error))
-    if not stat.S_ISREG(found.st_mode):
-        kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
-        return NoFile(name, "not_a_file", kinds.get(stat.S_IFMT(found.st_mode), "a device"))
-    return FoundFile(path, name, found.st_size)
-
-
 def _found(path: str, name: str, info: dict[str, Any]) -> FoundFile:
     size = info.get("size")
-    return FoundFile(path, _readable(name), None if size is None else int(size), _identity(info))
+    return FoundFile(path, readable_name(name), None if size is None else int(size), _identity(info))
 
 
 def _identity(info: dict[str, Any]) -> str | None:
@@ -361,91 +270,3 @@ def _identity(info: dict[str, Any]) -> str | None:
             value = told[key]
             return f"modified:{value.isoformat() if hasattr(value, 'isoformat') else value}"
     return None
-
-
-def _is_hidden(relative: str) -> bool:
-    return any(part.startswith(".") or part == "__pycache__" for part in relative.split("/"))
-
-
-def _readable(name: str) -> str:
-    r"""A file name of any bytes as text that UTF-8 can hold, another for each name.
-
-    A byte that is no UTF-8 is ``\xff``, so what reads like that in a name as it stands is told with its
-    backslash escaped, as ``\x5cxff``.
-    """
-    return os.fsencode(name.replace("\\x", r"\x5cx")).decode("utf-8", "backslashreplace")
-
-
-def _joined(prefix: str, relative: str) -> str:
-    return f"{prefix}/{relative}" if prefix and relative else prefix or relative
-
-
-def _true(error: Exception) -> Exception:
-    """fsspec tells of a missing file whatever goes wrong over HTTP; the cause says what."""
-    cause = error.__cause__
-    is_from_http = type(cause).__module__.startswith("aiohttp") or isinstance(cause, TimeoutError)
-    return cause if isinstance(cause, Exception) and is_from_http else error
-
-
-def _is_final(error: Exception) -> bool:
-    """Whether a store has said no, for this file, for good."""
-    status = getattr(error, "status", None)
-    return isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError) or (
-        isinstance(status, int) and 400 <= status < 500 and status not in (408, 429)
-    )
-
-
-def _reason(error: Exception) -> str:
-    said = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return f"{type(error).__name__}: {said}"[:300]
-
-
-def _needed(url: str, error: Exception) -> str:
-    if url.startswith(("hdfs://", "viewfs://")) and isinstance(error, ImportError | OSError):
-        return (
-            "hdfs:// needs a Hadoop client with its native library on the driver and on every executor: set "
-            "JAVA_HOME, HADOOP_HOME, ARROW_LIBHDFS_DIR (where libhdfs.so lies) and CLASSPATH (the output of "
-            f"`hadoop classpath --glob`), or use webhdfs:// ({_reason(error)})"
-        )
-    return _reason(error)
-
-
-class WatchedReader(io.RawIOBase):
-    """A file that remembers what went wrong below it: readers take a lost connection for a broken file."""
-
-    def __init__(self, opened: BinaryIO) -> None:
-        super().__init__()
-        self._opened = opened
-        self.error: Exception | None = None
-
-    def readinto(self, buffer: Any) -> int:
-        """Read into a buffer; 0 at the end."""
-        try:
-            content = self._opened.read(len(buffer))
-        except Exception as error:
-            self.error = error
-            raise OSError(_reason(error)) from error
-        buffer[: len(content)] = content
-        return len(content)
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to an offset."""
-        return self._opened.seek(offset, whence)
-
-    def tell(self) -> int:
-        """The offset."""
-        return self._opened.tell()
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def seekable(self) -> bool:
-        """Always."""
-        return True
-
-    def close(self) -> None:
-        """Close the file below too."""
-        if not self.closed:
-            self._opened.close()
-        super().close()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from tasks.corpus.locations import FoundFile, NoFile
+from tasks.corpus.found_files import FoundFile, NoFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from tasks.corpus.locations import FoundFile, Location, NoFile, Unreadable
+from tasks.corpus.found_files import FoundFile, NoFile
+from tasks.corpus.locations import Location
 from tasks.corpus.reading.compression import compression_of
 from tasks.corpus.reading.formats import HEAD_BYTES, wide_encoding
 from tasks.corpus.reading.reading import row_groups, split_kind
 from tasks.corpus.sources import SourceParams
 from tasks.corpus.spreading import decoded, encoded, is_cut_by_row_groups, spread
+from tasks.corpus.store_errors import Unreadable
 from tasks.corpus.watermarks import Mark, fingerprint
 
 if TYPE_CHECKING:

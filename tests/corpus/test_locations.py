@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from tasks.corpus.locations import FoundFile, Interrupted, NoFile, Unreadable, locate
+from tasks.corpus.found_files import FoundFile, NoFile
+from tasks.corpus.locations import locate
+from tasks.corpus.store_errors import Interrupted, Unreadable
 from tasks.stage import StageError
 
 

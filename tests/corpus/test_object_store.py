@@ -22,7 +22,9 @@ import pytest
 import yaml
 
 from tasks.code import ROOT
-from tasks.corpus.locations import FoundFile, Unreadable, locate
+from tasks.corpus.found_files import FoundFile
+from tasks.corpus.locations import locate
+from tasks.corpus.store_errors import Unreadable
 from tasks.stage import StageError
 
 CREDENTIALS = {

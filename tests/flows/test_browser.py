@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,37 +15,6 @@ import pytest
 from flows.servers import free_port
 
 pytestmark = pytest.mark.ui
-
-ARGUMENTS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--window-size=1400,1400",
-)
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Any]:
-    """Headless Chromium; on a failure its picture lies in the test's folder."""
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path / 'chromium'}"):
-        options.add_argument(argument)
-    driver = os.environ.get("CHROMEDRIVER", "/usr/bin/chromedriver")
-    chromium = webdriver.Chrome(options=options, service=Service(driver))
-    try:
-        yield chromium
-        chromium.save_screenshot(str(tmp_path / "last.png"))
-    finally:
-        chromium.quit()
 
 
 @pytest.fixture

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,6 @@ pytestmark = pytest.mark.ui
 SHORT, ODD = "clean/too_short", "clean/odd"
 HOSTILE = (
     "</script><img src=x onerror=document.title='broken'> \U0001f469\u200d\U0001f52c \ud800 \u202e gnirts"
-)
-ARGUMENTS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--window-size=1200,1000",
 )
 
 
@@ -67,27 +55,6 @@ def sample() -> Sample:
             drawn = rules.setdefault(rule, {"strata": {"": 100}, "drawn": {}})["drawn"]
             drawn[each["id"]] = ""
     return Sample.model_validate({"params": {}, "rules": rules})
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Any]:
-    """Headless Chromium; on a failure its picture lies in the test's folder."""
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    options.add_experimental_option("prefs", {"download.default_directory": str(tmp_path / "downloads")})
-    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path / 'chromium'}"):
-        options.add_argument(argument)
-    driver = os.environ.get("CHROMEDRIVER", "/usr/bin/chromedriver")
-    chromium = webdriver.Chrome(options=options, service=Service(driver))
-    try:
-        yield chromium
-        chromium.save_screenshot(str(tmp_path / "last.png"))
-    finally:
-        chromium.quit()
 
 
 @pytest.fixture
