@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # pip takes a minute to resolve what constraints.txt already pins; a second call finds this file and installs nothing.
+# --no-compile: Python compiles what is imported at its first import; pip would take two minutes for all files.
 INSTALLED := $(VENV)/installed
 
 .PHONY: help install run ui report test test-slow test-ui lint format graph constraints clean
@@ -16,7 +17,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "error: Python 3.11 or newer is needed, this is $$($(PYTHON) --version); set PYTHON=…"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	DS_BUILD_OPS=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	DS_BUILD_OPS=0 $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@$(BIN)/python -m flows.prepare || echo "$(BIN)/gristmill doctor says what is missing"
 	@touch $@
 

@@ -35,6 +35,7 @@ from tasks.resources import Resources, SparkResources
 from tasks.spark import spark_session
 
 LISTS, SETS = Path("sample/lexicons"), Path("sample/instructions")
+HOLDERS = ("java", "driver", "workers", "all")
 MARKUPS = {"html": "html", "rst": "rst", "roff": "roff", "code": "code"}
 
 
@@ -57,18 +58,22 @@ def main() -> None:
                 )
                 for copies in (1, arguments.copies)
             }
-    print("\ncopies  documents  M characters  score s  clean s  together s   peak MiB")
+    print(
+        "\ncopies  documents  M characters  score s  clean s  together s"
+        "   MiB at most: Java  driver  workers  together"
+    )
     for copies, run in runs.items():
         size, both = run["characters"] / 1e6, run["score"] + run["clean"]
+        held = f"{run['java']:19.0f}  {run['driver']:6.0f}  {run['workers']:7.0f}  {run['all']:8.0f}"
         print(
             f"{copies:6d}  {run['documents']:9d}  {size:12.1f}  {run['score']:7.1f}  {run['clean']:7.1f}"
-            f"  {both:10.1f}  {run['peak']:9.0f}"
+            f"  {both:10.1f}  {held}"
         )
     one, many = runs[1], runs[arguments.copies]
     seconds = [run["score"] + run["clean"] for run in (one, many)]
     result = {"benchmark": "cleaning", "seconds": round(seconds[0], 1), "copies": arguments.copies}
     result["seconds_ratio"] = round(seconds[1] / seconds[0], 2)
-    result["memory_ratio"] = round(many["peak"] / one["peak"], 2)
+    result["memory_ratio"] = round(many["all"] / one["all"], 2)
     print(json.dumps(result))
 
 
@@ -109,7 +114,7 @@ def _run(corpus: Path, folder: Path, resources: Resources) -> dict[str, float]:
             EvaluationSet(name="zaragoza", path="zaragoza.jsonl.gz", question_field="instruction")
         ],
     )
-    peaks: list[float] = [0.0]
+    peaks = dict.fromkeys(HOLDERS, 0.0)
     stop = threading.Event()
     watch = threading.Thread(target=_watch, args=(peaks, stop))
     watch.start()
@@ -126,7 +131,7 @@ def _run(corpus: Path, folder: Path, resources: Resources) -> dict[str, float]:
         stop.set()
         watch.join()
     report: DocumentReport = reports[0]
-    return {"documents": report.records_in, "characters": _characters(raw), "peak": peaks[0], **took}
+    return {"documents": report.records_in, "characters": _characters(raw), **peaks, **took}
 
 
 def _characters(layer: Path) -> int:
@@ -136,17 +141,17 @@ def _characters(layer: Path) -> int:
     return sum(len(text) for batch in batches for text in batch.column("text").to_pylist())
 
 
-def _watch(peaks: list[float], stop: threading.Event) -> None:
+def _watch(peaks: dict[str, float], stop: threading.Event) -> None:
+    """The most MiB held at one time by Java, by this process, by Spark's Python workers and by all."""
     me = psutil.Process(os.getpid())
     while not stop.wait(1.0):
-        total = 0
+        now = dict.fromkeys(HOLDERS, 0.0)
         for process in [me, *me.children(recursive=True)]:
             try:
-                total += process.memory_full_info().pss
+                holder = "driver" if process == me else "java" if process.name() == "java" else "workers"
+                now[holder] += process.memory_full_info().pss / 2**20
             except psutil.Error:
                 continue
-        peaks[0] = max(peaks[0], total / 2**20)
-
-
-if __name__ == "__main__":
-    main()
+        now["all"] = sum(now.values())
+        for holder, held in now.items():
+            peaks[holder] = max(peaks[holder], held)

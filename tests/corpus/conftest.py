@@ -23,9 +23,11 @@ Rows = Callable[[Path], list[dict[str, Any]]]
 def resources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Resources]:
     """Small Spark resources, with a session that every stage of the run shares."""
     spark = SparkResources(
-        master="local[2]",
+        master="local[1]",
         partitions=2,
         driver_memory="1g",
+        # Plans of a few rows cost more to compile than to interpret.
+        config={"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
         java_options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     )
     small = Resources(work=tmp_path_factory.mktemp("work"), spark=spark)
