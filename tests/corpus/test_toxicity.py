@@ -45,6 +45,12 @@ def test_a_text_scores_alike_alone_and_among_others(monkeypatch: pytest.MonkeyPa
     assert [toxicity([text])[0] for text in TEXTS] == together[0]
 
 
+def test_a_text_too_long_for_a_list_of_its_words_scores_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = toxicity(TEXTS), passage_toxicity(TEXTS)
+    monkeypatch.setattr(module, "_LONG", 1)
+    assert (toxicity(TEXTS), passage_toxicity(TEXTS)) == expected
+
+
 def test_no_texts_no_scores() -> None:
     assert toxicity([]) == passage_toxicity([]) == []
 

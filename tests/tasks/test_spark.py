@@ -105,6 +105,21 @@ def test_a_master_that_spark_does_not_know_is_named_without_a_traceback(tmp_path
     assert "Could not parse Master URL" in shown
 
 
+@pytest.mark.slow
+def test_the_memory_of_java_bounds_no_number_of_large_documents(tmp_path: Path) -> None:
+    script = (
+        "import pyarrow as pa, pyarrow.parquet as pq\n"
+        "texts = pa.array([f'{number} ' + 'mill ' * 20_000 for number in range(4000)])\n"
+        "pq.write_table(pa.table({'text': texts}), 'texts.parquet', use_dictionary=False)\n"
+        "small = SparkResources(master='local[2]', driver_memory='512m')\n"
+        "with spark_session('test', Resources(work=Path('work'), spark=small)) as spark:\n"
+        "    texts = spark.read.parquet('texts.parquet')\n"
+        "    texts.selectExpr('text', 'length(text) as characters').write.parquet('copy')\n"
+        "    print(spark.read.parquet('copy').selectExpr('sum(length(text)) / 4e8').first()[0] > 1)\n"
+    )
+    assert printed(script, tmp_path) == "True\n"
+
+
 def printed(script: str, folder: Path) -> str:
     """What a script prints in a Python of its own, where no session is active and no JAVA_HOME set."""
     names = (
