@@ -15,15 +15,12 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import tempfile
-import threading
 import time
 from pathlib import Path
 
-import psutil
-
 from benchmarks.machine import describe_machine
+from benchmarks.memory import watched_memory
 from tasks.corpus.clean import CleanParams, clean
 from tasks.corpus.collect import CollectParams, SourceParams, collect
 from tasks.corpus.decontamination.evaluation_sets import EvaluationSet
@@ -35,7 +32,6 @@ from tasks.resources import Resources, SparkResources
 from tasks.spark import spark_session
 
 LISTS, SETS = Path("sample/lexicons"), Path("sample/instructions")
-HOLDERS = ("java", "driver", "workers", "all")
 MARKUPS = {"html": "html", "rst": "rst", "roff": "roff", "code": "code"}
 
 
@@ -118,12 +114,8 @@ def _run(corpus: Path, folder: Path, resources: Resources) -> dict[str, float]:
             EvaluationSet(name="zaragoza", path="zaragoza.jsonl.gz", question_field="instruction")
         ],
     )
-    peaks = dict.fromkeys(HOLDERS, 0.0)
-    stop = threading.Event()
-    watch = threading.Thread(target=_watch, args=(peaks, stop))
-    watch.start()
-    try:
-        took, reports = {}, []
+    took, reports = {}, []
+    with watched_memory() as peaks:
         for name, stage in (
             ("score", lambda: score(raw, LISTS, SETS, scored, scoring, resources)),
             ("clean", lambda: clean(scored, LISTS, cleaned, CleanParams(), resources)),
@@ -131,9 +123,6 @@ def _run(corpus: Path, folder: Path, resources: Resources) -> dict[str, float]:
             started = time.perf_counter()
             reports.append(stage())
             took[name] = time.perf_counter() - started
-    finally:
-        stop.set()
-        watch.join()
     report: DocumentReport = reports[0]
     return {"documents": report.records_in, "characters": _characters(raw), **peaks, **took}
 
@@ -143,22 +132,6 @@ def _characters(layer: Path) -> int:
 
     batches = ds.dataset(layer / "documents").to_batches(columns=["text"])
     return sum(len(text) for batch in batches for text in batch.column("text").to_pylist())
-
-
-def _watch(peaks: dict[str, float], stop: threading.Event) -> None:
-    """The most MiB held at one time by Java, by this process, by Spark's Python workers and by all."""
-    me = psutil.Process(os.getpid())
-    while not stop.wait(1.0):
-        now = dict.fromkeys(HOLDERS, 0.0)
-        for process in [me, *me.children(recursive=True)]:
-            try:
-                holder = "driver" if process == me else "java" if process.name() == "java" else "workers"
-                now[holder] += process.memory_full_info().pss / 2**20
-            except psutil.Error:
-                continue
-        now["all"] = sum(now.values())
-        for holder, held in now.items():
-            peaks[holder] = max(peaks[holder], held)
 
 
 if __name__ == "__main__":

@@ -71,6 +71,12 @@ def _parser() -> argparse.ArgumentParser:
     explain = _command(commands, "explain", _explain, "tell a document's story: where it is, what dropped it")
     explain.add_argument("id", metavar="ID", help="the document's id, or its beginning")
 
+    trace = _command(
+        commands, "trace", _trace, "tell what was in a step of pretraining: documents, characters"
+    )
+    trace.add_argument("step", type=int, metavar="STEP", help="1, 2, …: as in the history of the losses")
+    trace.add_argument("--sequence", type=int, metavar="N", help="this row of the batch only (0, 1, …)")
+
     sweep = _command(commands, "sweep", _sweep, "show what every threshold of a rule would keep")
     sweep.add_argument("rule", metavar="RULE", help="a rule of section `clean`, or a signal")
     sweep.add_argument("--out", type=Path, metavar="DIR", help="for the page (default: reports/sweeps)")
@@ -207,6 +213,12 @@ def _explain(arguments: argparse.Namespace) -> int:
     except UnknownDocument as error:
         raise BadInput(str(error)) from None
     return 0
+
+
+def _trace(arguments: argparse.Namespace) -> int:
+    from flows.training_commands import trace
+
+    return trace(find_project(), arguments.step, arguments.sequence)
 
 
 def _sweep(arguments: argparse.Namespace) -> int:

@@ -107,14 +107,25 @@ def order_key(*parts: str | int) -> str:
     return _digest(*(str(part).encode() for part in parts))
 
 
+def parts_of(layer: Path) -> list[Path]:
+    """The files of a layer's documents.
+
+    Raises:
+        StageError: if it is none.
+    """
+    parts = sorted((layer / "documents").glob("*.parquet"))
+    if not parts:
+        raise StageError(f"{layer} is no layer: there is no documents/*.parquet in it")
+    return parts
+
+
 def read_documents(spark: SparkSession, layer: Path) -> DataFrame:
     """The documents of a layer.
 
     Raises:
         StageError: if it is none.
     """
-    if not any((layer / "documents").glob("*.parquet")):
-        raise StageError(f"{layer} is no layer: there is no documents/*.parquet in it")
+    parts_of(layer)
     return spark.read.parquet(str(layer / "documents"))
 
 
@@ -151,7 +162,7 @@ def write_layer(
         F.col("finding").getField("detail").alias("detail"),
     )
     write_sorted(entries, layer / "ledger", "id", 0, then=["rule", "detail"])
-    _write_lineage(layer, stage, params)
+    record_lineage(layer, stage, params)
     shutil.rmtree(scratch)
     return counts
 
@@ -198,7 +209,8 @@ def carry_lineage(before: Path, layer: Path) -> None:
     (layer / "lineage.json").write_text(json.dumps(read_lineage(before)), "utf-8")
 
 
-def _write_lineage(layer: Path, stage: str, params: StageParams) -> None:
+def record_lineage(layer: Path, stage: str, params: StageParams) -> None:
+    """Add a stage to the lineage of the layer that it wrote."""
     lineage = [*read_lineage(layer), {"stage": stage, "parameters": params.model_dump(mode="json")}]
     (layer / "lineage.json").write_text(json.dumps(lineage, indent=1, sort_keys=True) + "\n", "utf-8")
 
@@ -311,9 +323,11 @@ __all__ = [
     "carry_lineage",
     "content_hash",
     "order_key",
+    "parts_of",
     "read_documents",
     "read_lineage",
     "record_id",
+    "record_lineage",
     "schema",
     "unit_interval",
     "write_layer",

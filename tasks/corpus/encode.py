@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from tasks.corpus.fertility import Fertility, FertilityCounts, fertility, partial_tokens
 from tasks.corpus.snapshot import verify
+from tasks.corpus.token_documents import documents_path, write_token_documents
 from tasks.corpus.tokenizer import train_tokenizer
 from tasks.resources import Resources
 from tasks.spark import spark_session
@@ -52,6 +54,8 @@ class EncodeReport(StageReport):
     bytes_per_token: float
     tokens_by: dict[str, dict[str, int]]
     """tokens of both splits by source, kind, domain and language, the copies of a document included"""
+    languages: dict[str, Fertility]
+    """how well the tokenizer suits each"""
 
 
 TokenCounts = Counter[tuple[str, str]]
@@ -69,12 +73,23 @@ class TokenFile:
     sha256: str
 
 
+@dataclass(frozen=True)
+class _Encoded:
+    """What became of one split of one part of the snapshot."""
+
+    split: str
+    file: TokenFile
+    counts: TokenCounts
+    measured: FertilityCounts
+
+
 @stage
 def encode(snapshot: Input, tokens: Output, params: EncodeParams, resources: Resources) -> EncodeReport:
     """Train a byte-level BPE on the training documents and write every document as begin, text, end.
 
     One token file for each part of the snapshot and split, so that the files do not depend on how many
-    workers wrote them.
+    workers wrote them; beside it a table of its documents, by which `gristmill trace` tells what was in a
+    training step.
 
     Raises:
         StageError: a file of the snapshot is not the one its manifest lists; there is nothing to train on.
@@ -93,7 +108,8 @@ def encode(snapshot: Input, tokens: Output, params: EncodeParams, resources: Res
         numbered = spark.sparkContext.parallelize(list(enumerate(parts)), len(parts))
         written = numbered.flatMap(lambda part: _encode_part(part[0], part[1], directory)).collect()
     files = {
-        split: sorted((f for s, f, _ in written if s == split), key=lambda f: f.file) for split in SPLITS
+        split: sorted((part.file for part in written if part.split == split), key=lambda file: file.file)
+        for split in SPLITS
     }
     if not files["train"]:
         raise StageError(f"{snapshot} has no training document: see mix.epochs and mix.validation_share")
@@ -116,7 +132,8 @@ def encode(snapshot: Input, tokens: Output, params: EncodeParams, resources: Res
         vocabulary=tokenizer.get_vocab_size(),
         **totals,
         bytes_per_token=round(sum(totals["bytes"].values()) / max(1, sum(totals["tokens"].values())), 4),
-        tokens_by=_summed(counts for _, _, counts in written),
+        tokens_by=_summed(part.counts for part in written),
+        languages=fertility(part.measured for part in written),
     )
 
 
@@ -152,36 +169,42 @@ def _bounded(texts: Iterator[str], limit: int) -> Iterator[str]:
         seen += len(raw)
 
 
-def _encode_part(number: int, part: str, directory: str) -> list[tuple[str, TokenFile, TokenCounts]]:
+def _encode_part(number: int, part: str, directory: str) -> list[_Encoded]:
     """Encode one part; runs on a Spark worker, which must see the same directory."""
     out = Path(directory)
     tokenizer = ChatTokenizer(out)
+    partial_V = partial_tokens(tokenizer)
     dtype = _dtype(tokenizer.vocab_size)
-    written: list[tuple[str, TokenFile, TokenCounts]] = []
+    written: list[_Encoded] = []
     for split in SPLITS:
         name = f"{split}-{number:05d}.bin"
-        partial = out / f".{name}.{os.getpid()}"
+        unfinished = out / f".{name}.{os.getpid()}"
         digest = hashlib.sha256()
-        count = documents = text_bytes = 0
-        counts = TokenCounts()
-        with partial.open("wb") as file:
-            for rows in _batches(part, ["text", "split", *GROUPS]):
+        text_bytes = 0
+        counts, measured = TokenCounts(), FertilityCounts()
+        held: list[tuple[str, int, int]] = []
+        with unfinished.open("wb") as file:
+            for rows in _batches(part, ["id", "copy", "text", "split", *GROUPS]):
                 chosen = [row for row in rows if row["split"] == split]
                 texts = [row["text"] for row in chosen]
-                for document, ids in zip(chosen, tokenizer.encode_batch(texts), strict=True):
-                    row = np.array([tokenizer.bos_id, *ids, tokenizer.eos_id], dtype=dtype).tobytes()
-                    file.write(row)
-                    digest.update(row)
-                    count += len(ids) + 2
+                encoded = tokenizer.encode_batch(texts)
+                for document, ids in zip(chosen, encoded, strict=True):
+                    row = np.array([tokenizer.bos_id, *ids, tokenizer.eos_id], dtype=dtype)
+                    file.write(row.data)
+                    digest.update(row.data)
+                    held.append((document["id"], document["copy"], len(row)))
                     for group in GROUPS:
-                        counts[group, document[group] or "und"] += len(ids) + 2
-                documents += len(chosen)
+                        counts[group, document[group] or "und"] += len(row)
+                measured.add(texts, [row["language"] or "und" for row in chosen], encoded, partial_V)
                 text_bytes += sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-        if documents:
-            partial.replace(out / name)
-            written.append((split, TokenFile(name, count, documents, text_bytes, digest.hexdigest()), counts))
+        if held:
+            unfinished.replace(out / name)
+            write_token_documents(documents_path(out, name), held)
+            tokens = sum(count for _, _, count in held)
+            entry = TokenFile(name, tokens, len(held), text_bytes, digest.hexdigest())
+            written.append(_Encoded(split, entry, counts, measured))
         else:
-            partial.unlink()
+            unfinished.unlink()
     return written
 
 

@@ -48,6 +48,24 @@ class EncodeCounts(BaseModel):
     tokens_by: dict[str, dict[str, int]]
 
 
+class MixedGroup(BaseModel):
+    """What the page reads of one group of the mixture: shares of the training text, 0 to 1."""
+
+    group: list[str]
+    asked: float
+    given: float
+    epochs: float
+    available_bytes: int
+    bytes: int
+
+
+class MixtureCounts(BaseModel):
+    """What the page reads of the report of `mix` besides its documents."""
+
+    grouped_by: list[str]
+    groups: list[MixedGroup]
+
+
 class Answer(BaseModel):
     """What one model said."""
 
@@ -93,6 +111,7 @@ class Evidence:
 
     counts: dict[str, DocumentCounts]
     ledgers: dict[str, LedgerSummary]
+    mixture: MixtureCounts | None
     profile: Profile | None
     encode: EncodeCounts | None
     histories: dict[str, list[Point]]
@@ -124,6 +143,7 @@ def gather(
     return Evidence(
         counts={stage: found for stage, found in counts.items() if found is not None},
         ledgers=known,
+        mixture=_json(reports / "mix.json", MixtureCounts),
         profile=_json(data / "profile.json", Profile),
         encode=_json(reports / "encode.json", EncodeCounts),
         histories={stage: points for stage, points in histories.items() if points},

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 BEGIN = "<|begin|>"
 END = "<|end|>"
@@ -101,6 +101,12 @@ class ChatTokenizer:
         """Number of ids, special tokens included."""
         return self._tokenizer.get_vocab_size()
 
+    @property
+    def unknown_id(self) -> int | None:
+        """The token for what the vocabulary does not have, if there is one: byte-level ones have none."""
+        unknown = getattr(self._tokenizer.model, "unk_token", None)
+        return self._tokenizer.token_to_id(unknown) if unknown else None
+
     def vocabulary(self) -> dict[str, int]:
         """Every token with its id."""
         return self._tokenizer.get_vocab()
@@ -112,6 +118,10 @@ class ChatTokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of several texts, on all cores."""
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts, add_special_tokens=False)]
+
+    def encoding(self, text: str) -> Encoding:
+        """A text's ids with the characters that each stands for."""
+        return self._tokenizer.encode(text, add_special_tokens=False)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of some ids, without special tokens."""

@@ -61,3 +61,39 @@ def test_an_unknown_source_is_named(mixed, tmp_path: Path) -> None:
 def test_a_mixture_of_nothing_is_an_error(mixed) -> None:
     with pytest.raises(StageError, match="no training document"):
         mixed(epochs={"books": 0, "web": 0})
+
+
+def test_levels_are_asked_for_and_what_came_out_is_told(mixed, documents_of) -> None:
+    report, layer = mixed(levels=[{"by": "source", "weights": {"books": 0.75}}], validation_share=0.1)
+    train = [row for row in documents_of(layer) if row["split"] == "train"]
+    size = Counter[str]()
+    for row in train:
+        size[row["source"]] += len(row["text"])
+    books, web = report.groups
+    assert (books.group, books.asked, web.asked) == (["books"], 0.75, 0.25)
+    assert (books.bytes, web.bytes) == (size["books"], size["web"])
+    assert books.given == pytest.approx(0.75, abs=0.05)
+    assert books.epochs > 1 > web.epochs
+    assert report.budget_bytes == books.available_bytes + web.available_bytes
+    assert report.train_bytes == books.bytes + web.bytes == pytest.approx(report.budget_bytes, rel=0.1)
+
+
+def test_a_budget_in_tokens_is_reckoned_by_bytes(mixed) -> None:
+    report, _ = mixed(levels=[{"by": "source"}], tokens=100, bytes_per_token=4.0, validation_share=0.0)
+    assert report.budget_bytes == 400
+    assert report.train_bytes == pytest.approx(400, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"epochs": {"books": 2}, "levels": [{"by": "source"}]}, "not both"),
+        ({"tokens": 5}, "name at least one"),
+        ({"levels": [{"by": "source"}, {"by": "source"}]}, "a column of its own"),
+        ({"epochs": {"books": -1}}, "mix.epochs.books must be 0 or more"),
+    ],
+    ids=["both", "no-levels", "twice", "negative"],
+)
+def test_parameters_that_contradict_each_other_are_refused(params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        MixParams.model_validate(params)

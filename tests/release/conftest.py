@@ -183,7 +183,12 @@ def _reports(reports: Path) -> None:
         "kept_by_source": unique, "kept_by_language": languages})  # fmt: skip
     write(reports / "mix.json", {
         "records_in": 1667, "kept": 1627, "removed": 40, "quarantined": 0, "removed_by_rule": {"mixture": 40},
-        "kept_by_source": mixed, "kept_by_language": languages | {"en": 1372}})  # fmt: skip
+        "kept_by_source": mixed, "kept_by_language": languages | {"en": 1372}, "grouped_by": ["domain"],
+        "groups": [
+            {"group": ["general"], "asked": 0.7, "given": 0.8125, "epochs": 1.3, "available_bytes": 1000,
+             "bytes": 1300},
+            {"group": ["law"], "asked": 0.3, "given": 0.1875, "epochs": 4.0, "available_bytes": 75,
+             "bytes": 300}]})  # fmt: skip
     write(reports / "encode.json", {
         "snapshot": "0" * 64, "vocabulary": 4096, "tokens": {"train": 2_418_733, "validation": 51_220},
         "documents": {"train": 1594, "validation": 33}, "bytes": {}, "bytes_per_token": 3.4,

@@ -108,6 +108,10 @@ def test_what_was_changed_and_kept_is_told_apart(page):
     assert "email 38 kept with 76 changes" in page.text
 
 
+def test_what_was_asked_of_the_mixture_stands_beside_what_came_out(page):
+    assert "law 30.0 % 18.8 % 4 75 300" in page.text
+
+
 def test_duplicates_stand_side_by_side_with_their_differences_marked(html, page):
     assert "near_duplicate similarity 0.830" in page.text
     assert "<mark>cat</mark>" in html

@@ -1,0 +1,1 @@
+"""Duplicates and near-duplicates: shingles, signatures, candidates, verified similarity, components."""

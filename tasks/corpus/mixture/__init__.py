@@ -1,0 +1,1 @@
+"""How much of what goes into the training mixture."""

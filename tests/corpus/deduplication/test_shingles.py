@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import itertools
+
+import pyarrow as pa
+import pytest
+
+from tasks.corpus.deduplication.shingles import shingle
+from tasks.corpus.deduplication.similarity import similarities
+from tasks.corpus.scoring.hashing import hash_of
+from tasks.corpus.scoring.segments import segment_words
+
+
+def sets_of(*texts: str, size: int = 5) -> list[set[int]]:
+    sets = shingle(segment_words(pa.array(texts, pa.string())), size)
+    bounds = sets.offsets_D1.tolist()
+    return [set(sets.hashes_S[begin:end].tolist()) for begin, end in itertools.pairwise(bounds)]
+
+
+def hashes_of(*shingles: str) -> set[int]:
+    words = [segment_words(pa.array([shingle])).hashes_W for shingle in shingles]
+    return {int(hash_of(each, 0, len(each))) for each in words}
+
+
+def test_a_text_is_the_set_of_its_runs_of_words() -> None:
+    assert sets_of("One, two: three. One two three!", size=2) == [
+        hashes_of("one two", "two three", "three one")
+    ]
+
+
+def test_a_short_text_is_one_shingle_and_a_text_without_words_none() -> None:
+    assert sets_of("Cat", "the cat", "!!!", "") == [hashes_of("cat"), hashes_of("the cat"), set(), set()]
+
+
+@pytest.mark.parametrize(
+    ("text", "shingles"),
+    [
+        ("人工智能是工程", ("人 工 智 能 是", "工 智 能 是 工", "智 能 是 工 程")),
+        ("ภาษาไทย", ("ภ า ษ า ไ", "า ษ า ไ ท", "ษ า ไ ท ย")),
+    ],
+)
+def test_scripts_without_spaces_are_shingled_by_character(text: str, shingles: tuple[str, ...]) -> None:
+    assert sets_of(text) == [hashes_of(*shingles)]
+
+
+def test_shingles_are_of_each_text_alone_wherever_a_batch_is_cut() -> None:
+    texts = pa.array(["a b c d e f g a b c d e", "", "x y z", "a b c d e f"])
+    whole = shingle(segment_words(texts), 3)
+    for start in range(len(texts)):
+        part = shingle(segment_words(texts.slice(start)), 3)
+        first = whole.offsets_D1[start]
+        assert part.hashes_S.tolist() == whole.hashes_S[first:].tolist()
+        assert part.offsets_D1.tolist() == (whole.offsets_D1[start:] - first).tolist()
+
+
+@pytest.mark.parametrize("measure", ["jaccard", "containment"])
+def test_similarity_is_that_of_the_sets(measure) -> None:
+    lefts = ["a b c d e f", "a b c d", "q r s", "", "a b", "a b a b a b", "x " * 99]
+    rights = ["b c d e f g h", "a b c d", "x y z", "", "a b c d e f g h", "b a b", "x x x"]
+    one, other = (shingle(segment_words(pa.array(texts, pa.string())), 2) for texts in (lefts, rights))
+    found = similarities(one, other, measure)
+    for value, left, right in zip(found, sets_of(*lefts, size=2), sets_of(*rights, size=2), strict=True):
+        whole = min(len(left), len(right)) if measure == "containment" else len(left | right)
+        assert value == (len(left & right) / whole if whole else 0.0)
