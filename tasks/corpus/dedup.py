@@ -107,21 +107,22 @@ def dedup(clean: Input, unique: Output, params: DedupParams, resources: Resource
 
 def _exact_duplicates(signed: DataFrame) -> DataFrame:
     """Every document but the best of those of the same content, with the id of that one."""
-    from pyspark.sql import functions as F
-
-    best = signed.groupBy("content").agg(F.min(F.struct("rank", "id")).alias("best"), F.count("*").alias("n"))
-    several = best.where("n > 1").select("content", F.col("best.id").alias("kept"))
-    return signed.join(several, "content").where("id != kept").select("id", "source", "kept")
+    return _with_best(signed.select("id", "source", "rank", "content"), "content").where("id != kept")
 
 
 def _near_duplicates(labels: DataFrame, signed: DataFrame) -> DataFrame:
     """Every near-duplicate that goes, with the best of its component, which stays."""
+    members = labels.join(signed.select("id", "source", "rank"), "id")
+    return _with_best(members, "component").where("id != kept")
+
+
+def _with_best(members: DataFrame, group: str) -> DataFrame:
+    """``id`` and ``source`` of every member, and in ``kept`` the id of the best of its group."""
+    from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    members = labels.join(signed.select("id", "source", "rank"), "id")
-    best = members.groupBy("component").agg(F.min(F.struct("rank", "id")).alias("best"))
-    going = members.join(best, "component").select("id", "source", F.col("best.id").alias("kept"))
-    return going.where("id != kept")
+    best = F.min(F.struct("rank", "id")).over(Window.partitionBy(group))
+    return members.select("id", "source", best.getField("id").alias("kept"))
 
 
 def _removals(exact: DataFrame, near: DataFrame, likeness: DataFrame, params: DedupParams) -> DataFrame:
@@ -133,7 +134,7 @@ def _removals(exact: DataFrame, near: DataFrame, likeness: DataFrame, params: De
         "id", "source", F.lit("exact_duplicate").alias("rule"), F.lit(1.0).alias("value"),
         F.lit(1.0).alias("threshold"), F.coalesce("final", "kept").alias("kept"),
     )  # fmt: skip
-    near_removed = likeness.join(near.select("id", "source"), "id").select(
+    near_removed = likeness.select(
         "id", "source", F.lit("near_duplicate").alias("rule"), F.col("similarity").alias("value"),
         F.lit(params.min_similarity).alias("threshold"), "kept",
     )  # fmt: skip

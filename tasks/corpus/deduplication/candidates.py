@@ -36,7 +36,12 @@ def bucket_pairs(
     keys_N: np.ndarray, ranks_N: np.ndarray, numbers_N2: np.ndarray, all_pairs_up_to: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Places in N of the two documents of every pair; a pair that shares several keys comes several times."""
-    order = np.lexsort((numbers_N2[:, 1], numbers_N2[:, 0], ranks_N, keys_N))
+    # Most keys are of one document alone: only the others are put in their full order.
+    by_key = np.argsort(keys_N, kind="stable")
+    same = keys_N[by_key[1:]] == keys_N[by_key[:-1]]
+    shared = by_key[np.append(same, False) | np.append(False, same)] if len(by_key) else by_key
+    ids_S2 = numbers_N2[shared]
+    order = shared[np.lexsort((ids_S2[:, 1], ids_S2[:, 0], ranks_N[shared], keys_N[shared]))]
     ordered_N = keys_N[order]
     firsts_B = np.flatnonzero(np.concatenate([[True], ordered_N[1:] != ordered_N[:-1]]))
     sizes_B = np.diff(np.append(firsts_B, len(order)))

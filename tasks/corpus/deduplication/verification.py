@@ -18,23 +18,24 @@ if TYPE_CHECKING:
 def with_similarity(
     pairs: DataFrame, signed: DataFrame, files: Path, left: str, right: str, measure: Measure
 ) -> DataFrame:
-    """``left`` and ``right`` of every pair and the ``similarity`` of the two documents' sets of shingles.
+    """The columns of ``pairs`` and the ``similarity`` of the two documents' sets of shingles.
 
     ``signed`` has the places of all documents' shingles in ``files``.
     """
-    joined = pairs.select(left, right)
+    joined, columns = pairs, pairs.columns
     places = signed.select("id", *PLACE)
     for side in (left, right):
         named = places.withColumnsRenamed({"id": side} | {name: f"{side}_{name}" for name in PLACE})
         joined = joined.join(named, side)
+    kinds = [f"`{field.name}` {field.dataType.simpleString()}" for field in pairs.schema.fields]
     return joined.mapInArrow(
-        _compared(str(files.absolute()), left, right, measure),
-        f"{left} binary, {right} binary, similarity double",
+        _compared(str(files.absolute()), left, right, columns, measure),
+        ", ".join([*kinds, "similarity double"]),
     )
 
 
 def _compared(
-    files: str, left: str, right: str, measure: Measure
+    files: str, left: str, right: str, columns: list[str], measure: Measure
 ) -> Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
     def compared(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
@@ -43,10 +44,8 @@ def _compared(
             for start in range(0, whole.num_rows, 1024):
                 batch = whole.slice(start, 1024)
                 values = similarities(_shingles(batch, files, left), _shingles(batch, files, right), measure)
-                yield pa.RecordBatch.from_arrays(
-                    [batch.column(left), batch.column(right), pa.array(values)],
-                    names=[left, right, "similarity"],
-                )
+                kept = [batch.column(name) for name in columns]
+                yield pa.RecordBatch.from_arrays([*kept, pa.array(values)], [*columns, "similarity"])
 
     return compared
 
