@@ -25,7 +25,6 @@ import pyarrow.parquet as pq
 
 from benchmarks.corpora import read_texts, write_documents
 from benchmarks.edits import edited
-from benchmarks.golden_quality import DATATROVE
 from benchmarks.machine import describe_machine
 from benchmarks.peer_environment import peer_python
 from tasks.corpus.dedup import DedupParams, DedupReport, dedup
@@ -36,6 +35,7 @@ from tasks.resources import Resources, SparkResources
 from tasks.spark import spark_session
 
 RENSA = ("rensa==0.5.0",)
+DATATROVE = ("datatrove[io,processing]==0.10.1", "spacy==3.8.18")
 PEERS = Path(__file__).parent / "peers"
 PARAMS = DedupParams()
 ROUNDS = 3
