@@ -57,10 +57,9 @@ def main() -> None:
             _stage(folder, list(made(texts, 2000)), resources, "warm")
             per_document = []
             for documents in (arguments.documents // 10, arguments.documents):
-                with watched_memory() as peaks:
-                    seconds, kept = _stage(folder, made(texts, documents), resources, f"x{documents}")
+                seconds, kept, peak = _stage(folder, made(texts, documents), resources, f"x{documents}")
                 per_document.append(seconds / documents)
-                lines.append(_line(f"{documents} documents, {kept} kept", documents, seconds, peaks["all"]))
+                lines.append(_line(f"{documents} documents, {kept} kept", documents, seconds, peak))
             for what, size in (("chain", arguments.documents), ("bucket", arguments.documents // 10)):
                 with watched_memory() as peaks:
                     started = time.perf_counter()
@@ -91,7 +90,7 @@ def made(texts: list[str], count: int) -> Iterator[str]:
         yield f"{text}\n\nEntry {number}, {rng.getrandbits(64):x}."
 
 
-def _stage(folder: Path, texts: Iterable[str], resources: Resources, name: str) -> tuple[float, int]:
+def _stage(folder: Path, texts: Iterable[str], resources: Resources, name: str) -> tuple[float, int, float]:
     unsorted, layer = folder / f"{name}-unsorted", folder / f"{name}-clean"
     remaining, written, size = iter(texts), 0, 0
     while part := list(itertools.islice(remaining, PART)):
@@ -99,9 +98,11 @@ def _stage(folder: Path, texts: Iterable[str], resources: Resources, name: str) 
         written, size = written + 1, size + sum(map(len, part))
     with spark_session("dedup_scale", resources) as spark:
         write_sorted(spark.read.parquet(str(unsorted / "documents")), layer / "documents", "id", size)
-    started = time.perf_counter()
-    report = dedup(layer, folder / f"{name}-unique", DedupParams(), resources)
-    return time.perf_counter() - started, report.kept
+    with watched_memory() as peaks:
+        started = time.perf_counter()
+        report = dedup(layer, folder / f"{name}-unique", DedupParams(), resources)
+        seconds = time.perf_counter() - started
+    return seconds, report.kept, peaks["all"]
 
 
 def _chain(spark: SparkSession, size: int, folder: Path) -> str:

@@ -39,7 +39,7 @@ class DedupParams(BreakerParams):
     )
     seed: int = 1
     all_pairs_up_to: int = Field(
-        default=64, ge=2, description="documents in a bucket; a larger one is compared with its keeper"
+        default=64, ge=2, description="documents in a bucket; a larger one is compared with its longest"
     )
     max_rounds: int = Field(default=50, ge=2, description="rounds of the connected components")
 

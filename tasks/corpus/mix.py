@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from tasks.corpus.mixture.plan import Group, Level, Planned, fixed_epochs, plan
+from tasks.corpus.mixture.results import MixedGroup
 from tasks.records import (
     KEPT,
     REMOVED,
@@ -74,19 +75,6 @@ class MixParams(StageParams):
         return [level.by for level in self.levels] or ["source"]
 
 
-class GroupReport(BaseModel):
-    """What was asked of a group and what came out."""
-
-    group: list[str]
-    asked: float
-    """share of the training text, before the cap on epochs"""
-    given: float
-    """share of the training text"""
-    epochs: float
-    available_bytes: int
-    bytes: int
-
-
 class MixReport(DocumentReport):
     """What the mixture holds."""
 
@@ -96,7 +84,7 @@ class MixReport(DocumentReport):
     budget_bytes: int
     """what the levels asked for, or what there is"""
     grouped_by: list[str]
-    groups: list[GroupReport]
+    groups: list[MixedGroup]
     train_characters_by_source: dict[str, int]
 
 
@@ -145,7 +133,7 @@ def mix(unique: Input, mixture: Output, params: MixParams, resources: Resources)
         budget_bytes=round(_budget(params) or sum(sizes.values())),
         grouped_by=params.columns,
         groups=[
-            GroupReport(
+            MixedGroup(
                 group=list(group.group),
                 asked=round(group.asked, 6),
                 given=round(came_out.get(group.group, 0) / total, 6),

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tasks.corpus.mixture.results import MixedGroup
 from tasks.corpus.profiling.results import Profile
 from tasks.corpus.snapshot import Manifest, read_manifest
 from tasks.evaluation.results import AssessReport
@@ -46,17 +47,6 @@ class EncodeCounts(BaseModel):
     vocabulary: int
     tokens: dict[str, int]
     tokens_by: dict[str, dict[str, int]]
-
-
-class MixedGroup(BaseModel):
-    """What the page reads of one group of the mixture: shares of the training text, 0 to 1."""
-
-    group: list[str]
-    asked: float
-    given: float
-    epochs: float
-    available_bytes: int
-    bytes: int
 
 
 class MixtureCounts(BaseModel):

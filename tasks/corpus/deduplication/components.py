@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
+EDGES_AT_ONCE = 1_000_000
+"""Edges that a task takes in before it contracts them."""
+
 EDGES_IN_A_TASK = 4_000_000
 """What one task contracts at the end (about 500 MB); more edges than these take rounds."""
 
@@ -75,6 +78,28 @@ def component_labels(left_E2: np.ndarray, right_E2: np.ndarray) -> tuple[np.ndar
     return nodes_N2, nodes_N2[roots_N]
 
 
+def contract(
+    chunks: Iterable[tuple[np.ndarray, np.ndarray]], edges_at_once: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """`component_labels` of all chunks of edges; holds the nodes and so many edges, not all edges."""
+    held: list[tuple[np.ndarray, np.ndarray]] = []
+    edges = 0
+    labels = np.empty((0, 2), np.uint64), np.empty((0, 2), np.uint64)
+    for chunk in chunks:
+        held.append(chunk)
+        edges += len(chunk[0])
+        if edges >= edges_at_once:
+            labels, held, edges = _with(labels, held), [], 0
+    return _with(labels, held) if held else labels
+
+
+def _with(
+    labels: tuple[np.ndarray, np.ndarray], held: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray]:
+    left_E2, right_E2 = (np.concatenate(columns) for columns in zip(labels, *held, strict=True))
+    return component_labels(left_E2, right_E2)
+
+
 @compiled()
 def _roots(left_E, right_E, nodes):
     """The smallest node of each node's component: union by number, paths halved."""
@@ -101,11 +126,10 @@ def _stars(roots: bool):
         import pyarrow as pa
 
         names = ["id", "component"] if roots else ["node", "parent"]
-        held = [(numbers_of(batch.column("left")), numbers_of(batch.column("right"))) for batch in batches]
-        if not held:
+        chunks = ((numbers_of(batch.column("left")), numbers_of(batch.column("right"))) for batch in batches)
+        nodes_N2, roots_N2 = contract(chunks, EDGES_AT_ONCE)
+        if not len(nodes_N2):
             return
-        left_E2, right_E2 = (np.concatenate(columns) for columns in zip(*held, strict=True))
-        nodes_N2, roots_N2 = component_labels(left_E2, right_E2)
         kept_N = np.full(len(nodes_N2), True) if roots else (nodes_N2 != roots_N2).any(axis=1)
         yield pa.RecordBatch.from_arrays([ids_of(nodes_N2[kept_N]), ids_of(roots_N2[kept_N])], names=names)
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tasks.corpus.deduplication.shingle_files import PLACE, gathered
 from tasks.corpus.deduplication.shingles import Shingles
 from tasks.corpus.deduplication.similarity import Measure, similarities
@@ -13,6 +15,10 @@ from tasks.corpus.deduplication.similarity import Measure, similarities
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
+
+SHINGLES_AT_ONCE = 2**22
+"""Of the pairs that are compared at once (32 MiB): a hundred pairs of books are as much as ten thousand of
+pages."""
 
 
 def with_similarity(
@@ -34,6 +40,17 @@ def with_similarity(
     )
 
 
+def bounded_runs(sizes_N: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
+    """First and last (behind it) of runs whose sizes are at most ``limit`` together, or that are of one."""
+    ends_N = np.cumsum(sizes_N)
+    start = 0
+    while start < len(sizes_N):
+        before = ends_N[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends_N, before + limit, side="right")))
+        yield start, stop
+        start = stop
+
+
 def _compared(
     files: str, left: str, right: str, columns: list[str], measure: Measure
 ) -> Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
@@ -41,8 +58,9 @@ def _compared(
         import pyarrow as pa
 
         for whole in batches:
-            for start in range(0, whole.num_rows, 1024):
-                batch = whole.slice(start, 1024)
+            sizes_N = sum(whole.column(f"{side}_size").to_numpy().astype(np.int64) for side in (left, right))
+            for start, stop in bounded_runs(np.asarray(sizes_N), SHINGLES_AT_ONCE):
+                batch = whole.slice(start, stop - start)
                 values = similarities(_shingles(batch, files, left), _shingles(batch, files, right), measure)
                 kept = [batch.column(name) for name in columns]
                 yield pa.RecordBatch.from_arrays([*kept, pa.array(values)], [*columns, "similarity"])

@@ -2,9 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tasks.corpus.deduplication.components import EDGES_IN_A_TASK, connected_components
+from tasks.corpus.deduplication.components import (
+    EDGES_IN_A_TASK,
+    component_labels,
+    connected_components,
+    contract,
+)
 from tasks.resources import Resources
 from tasks.spark import spark_session
 from tasks.stage import StageError
@@ -47,6 +53,18 @@ def test_a_long_chain_takes_few_rounds(tmp_path: Path, resources: Resources, edg
     edges = [(i, i + 1) for i in range(500)]
     found = labels(edges, tmp_path, resources, edges_in_a_task, rounds=14, parts=7)
     assert found == dict.fromkeys(range(501), 0)
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 1000])
+def test_edges_contracted_chunk_by_chunk_have_the_same_labels(at_once: int) -> None:
+    random = np.random.default_rng(0)
+    edges = random.integers(0, 60, (40, 2, 2)).astype(np.uint64)
+    edges[:, :, 0] = 0
+    nodes, roots = contract(((edges[i : i + 4, 0], edges[i : i + 4, 1]) for i in range(0, 40, 4)), at_once)
+    expected = component_labels(edges[:, 0], edges[:, 1])
+    assert (nodes == expected[0]).all()
+    assert (roots == expected[1]).all()
+    assert contract([], at_once)[0].shape == (0, 2)
 
 
 def test_components_that_do_not_converge_are_an_error(tmp_path: Path, resources: Resources) -> None:
