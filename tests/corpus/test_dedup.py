@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,20 @@ def test_what_a_longer_document_contains_is_a_duplicate_by_containment(deduplica
     report, layer = deduplicated(prose(1), longer, bands=28, rows=4, measure="containment")
     assert kept_texts(documents_of(layer)) == [longer]
     assert report.near_duplicates == 1
+
+
+def test_a_second_run_to_the_same_place_compares_its_own_documents(
+    layer: Callable[..., Path], tmp_path: Path, resources: Resources
+) -> None:
+    # Workers outlive a run: what they held of the first must not be taken for the second's.
+    for number in range(2):
+        texts = [
+            prose(10 * number + i // 2, 200 + 50 * number) + (" tail" if i % 2 else "") for i in range(8)
+        ]
+        clean = layer(*texts, name=f"clean-{number}")
+        report = dedup(clean, tmp_path / "unique", DedupParams(), resources)
+        assert (report.kept, report.verified_pairs) == (4, 4)
+        shutil.rmtree(tmp_path / "unique")
 
 
 def test_a_hot_bucket_costs_a_star_and_not_all_pairs(deduplicated) -> None:

@@ -6,7 +6,6 @@ deduplication. Here a pair carries two places, and whoever compares them looks t
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 import numpy as np
@@ -22,18 +21,29 @@ def shingle_file(folder: Path, row_group: int) -> Path:
     return folder / f"{row_group:06d}.shingles"
 
 
-def gathered(folder: str, groups_D: np.ndarray, firsts_D: np.ndarray, sizes_D: np.ndarray) -> Shingles:
-    """The shingles at these places, back to back."""
-    offsets_D1 = np.concatenate([[0], np.cumsum(sizes_D, dtype=np.int64)])
-    hashes_S = np.empty(offsets_D1[-1], np.uint64)
-    for group in np.unique(groups_D).tolist():
-        held = _mapped(folder, group)
-        for d in np.flatnonzero(groups_D == group).tolist():
-            hashes_S[offsets_D1[d] : offsets_D1[d + 1]] = held[firsts_D[d] : firsts_D[d] + sizes_D[d]]
-    return Shingles(hashes_S, offsets_D1)
+class ShingleFiles:
+    """The files of a folder, mapped when they are first needed.
 
+    One is made for each task: a worker outlives the stage, and another may write to the same folder.
+    """
 
-@functools.lru_cache(maxsize=256)
-def _mapped(folder: str, group: int) -> np.ndarray:
-    path = shingle_file(Path(folder), group)
-    return np.memmap(path, np.uint64, mode="r") if path.stat().st_size else np.empty(0, np.uint64)
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: dict[int, np.ndarray] = {}
+
+    def gathered(self, groups_D: np.ndarray, firsts_D: np.ndarray, sizes_D: np.ndarray) -> Shingles:
+        """The shingles at these places, back to back."""
+        offsets_D1 = np.concatenate([[0], np.cumsum(sizes_D, dtype=np.int64)])
+        hashes_S = np.empty(offsets_D1[-1], np.uint64)
+        for group in np.unique(groups_D).tolist():
+            held = self._mapped(group)
+            for d in np.flatnonzero(groups_D == group).tolist():
+                hashes_S[offsets_D1[d] : offsets_D1[d + 1]] = held[firsts_D[d] : firsts_D[d] + sizes_D[d]]
+        return Shingles(hashes_S, offsets_D1)
+
+    def _mapped(self, group: int) -> np.ndarray:
+        if group not in self._held:
+            path = shingle_file(self._folder, group)
+            empty = path.stat().st_size == 0
+            self._held[group] = np.empty(0, np.uint64) if empty else np.memmap(path, np.uint64, mode="r")
+        return self._held[group]

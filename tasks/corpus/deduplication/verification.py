@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.corpus.deduplication.shingle_files import PLACE, gathered
+from tasks.corpus.deduplication.shingle_files import PLACE, ShingleFiles
 from tasks.corpus.deduplication.shingles import Shingles
 from tasks.corpus.deduplication.similarity import Measure, similarities
 
@@ -35,7 +35,7 @@ def with_similarity(
         joined = joined.join(named, side)
     kinds = [f"`{field.name}` {field.dataType.simpleString()}" for field in pairs.schema.fields]
     return joined.mapInArrow(
-        _compared(str(files.absolute()), left, right, columns, measure),
+        _compared(files.absolute(), left, right, columns, measure),
         ", ".join([*kinds, "similarity double"]),
     )
 
@@ -52,11 +52,12 @@ def bounded_runs(sizes_N: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
 
 
 def _compared(
-    files: str, left: str, right: str, columns: list[str], measure: Measure
+    folder: Path, left: str, right: str, columns: list[str], measure: Measure
 ) -> Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
     def compared(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
 
+        files = ShingleFiles(folder)
         for whole in batches:
             sizes_N = sum(whole.column(f"{side}_size").to_numpy().astype(np.int64) for side in (left, right))
             for start, stop in bounded_runs(np.asarray(sizes_N), SHINGLES_AT_ONCE):
@@ -68,5 +69,5 @@ def _compared(
     return compared
 
 
-def _shingles(batch: pyarrow.RecordBatch, files: str, side: str) -> Shingles:
-    return gathered(files, *(batch.column(f"{side}_{name}").to_numpy() for name in PLACE))
+def _shingles(batch: pyarrow.RecordBatch, files: ShingleFiles, side: str) -> Shingles:
+    return files.gathered(*(batch.column(f"{side}_{name}").to_numpy() for name in PLACE))
