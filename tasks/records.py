@@ -85,6 +85,15 @@ def arrow_schema() -> pyarrow.Schema:
     return pa.schema([(name, types.get(kind, pa.list_(finding))) for name, kind in columns.items()])
 
 
+def ledger_schema() -> pyarrow.Schema:
+    """The columns of a ledger as Arrow has them."""
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.float64()
+    kinds = {"id": text, "stage": text, "rule": text, "value": number, "threshold": number}
+    return pa.schema(list((kinds | {"verdict": text, "detail": text}).items()))
+
+
 def record_id(source: str, origin: str, text: str | bytes) -> str:
     """128 bits over what a record is: the same in every run and on every machine."""
     body = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
@@ -322,6 +331,7 @@ __all__ = [
     "arrow_schema",
     "carry_lineage",
     "content_hash",
+    "ledger_schema",
     "order_key",
     "parts_of",
     "read_documents",

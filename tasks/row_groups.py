@@ -1,22 +1,20 @@
-"""Text read by Spark's workers straight from a layer's Parquet, a row group at a time.
+"""The row groups of a layer, read by Spark's workers straight from its Parquet.
 
 Through Java each text is copied four times on its way to Python. Workers see the layer's folder, as they do
-when they write one; Spark hands them the numbers of row groups, and takes back the narrow columns that they
-make of the text.
+when they write one; Spark hands them places (see tasks/distributed.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tasks.records import parts_of
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -27,11 +25,15 @@ class RowGroup:
         path: the Parquet file.
         group: its number within the file.
         number: its number within the layer.
+        first: the number of its first row within the layer.
+        rows: how many it has.
     """
 
     path: str
     group: int
     number: int
+    first: int
+    rows: int
 
     def batches(self, columns: Sequence[str], rows: int = 1024) -> Iterator[pyarrow.RecordBatch]:
         """Its rows, so many at a time."""
@@ -49,29 +51,13 @@ def row_groups(layer: Path) -> list[RowGroup]:
     """
     import pyarrow.parquet as pq
 
-    places = [
-        (str(path.absolute()), group)
-        for path in parts_of(layer)
-        for group in range(pq.read_metadata(path).num_row_groups)
-    ]
-    return [RowGroup(path, group, number) for number, (path, group) in enumerate(places)]
-
-
-def for_each_row_group(
-    spark: SparkSession, groups: Sequence[RowGroup], function: Callable[[RowGroup], int]
-) -> int:
-    """Call ``function`` for every row group, each in a task, and add up what it returns."""
-    numbers = spark.range(0, len(groups), 1, max(1, len(groups)))
-    counts = numbers.mapInArrow(_called(list(groups), function), "count bigint").collect()
-    return sum(row["count"] for row in counts)
-
-
-def _called(groups: list[RowGroup], function: Callable[[RowGroup], int]) -> Callable[..., Any]:
-    def called(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow as pa
-
-        for batch in batches:
-            counts = [function(groups[number]) for number in batch.column("id").to_pylist()]
-            yield pa.RecordBatch.from_pydict({"count": pa.array(counts, pa.int64())})
-
-    return called
+    found: list[RowGroup] = []
+    first = 0
+    for path in parts_of(layer):
+        metadata = pq.read_metadata(path)
+        for group in range(metadata.num_row_groups):
+            rows = metadata.row_group(group).num_rows
+            if rows:
+                found.append(RowGroup(str(path.absolute()), group, len(found), first, rows))
+            first += rows
+    return found

@@ -34,10 +34,19 @@ def changed(text: str, every: int) -> str:
 
 
 @pytest.fixture
-def deduplicated(layer: Callable[..., Path], tmp_path: Path, resources: Resources):
+def earlier(tmp_path: Path) -> Path:
+    folder = tmp_path / "earlier"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def deduplicated(layer: Callable[..., Path], earlier: Path, tmp_path: Path, resources: Resources):
     def run(*documents: str | dict[str, Any], parts: int = 1, **params: Any):
         clean = layer(*documents, parts=parts)
-        return dedup(clean, tmp_path / "unique", DedupParams(**params), resources), tmp_path / "unique"
+        return dedup(
+            clean, earlier, tmp_path / "unique", DedupParams(**params), resources
+        ), tmp_path / "unique"
 
     return run
 
@@ -103,7 +112,7 @@ def test_what_a_longer_document_contains_is_a_duplicate_by_containment(deduplica
 
 
 def test_a_second_run_to_the_same_place_compares_its_own_documents(
-    layer: Callable[..., Path], tmp_path: Path, resources: Resources
+    layer: Callable[..., Path], earlier: Path, tmp_path: Path, resources: Resources
 ) -> None:
     # Workers outlive a run: what they held of the first must not be taken for the second's.
     for number in range(2):
@@ -111,7 +120,7 @@ def test_a_second_run_to_the_same_place_compares_its_own_documents(
             prose(10 * number + i // 2, 200 + 50 * number) + (" tail" if i % 2 else "") for i in range(8)
         ]
         clean = layer(*texts, name=f"clean-{number}")
-        report = dedup(clean, tmp_path / "unique", DedupParams(), resources)
+        report = dedup(clean, earlier, tmp_path / "unique", DedupParams(), resources)
         assert (report.kept, report.verified_pairs) == (4, 4)
         shutil.rmtree(tmp_path / "unique")
 
@@ -140,14 +149,14 @@ def test_a_cluster_that_is_the_corpus_stops_the_stage(deduplicated) -> None:
 
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 def test_the_bytes_do_not_depend_on_partitions(
-    layer: Callable[..., Path], tmp_path: Path, resources: Resources, partitions: int
+    layer: Callable[..., Path], earlier: Path, tmp_path: Path, resources: Resources, partitions: int
 ) -> None:
     texts = [prose(i // 2) + (" tail" if i % 2 else "") for i in range(20)]
     clean = layer(*texts, parts=3)
     with spark_session("tests", resources) as spark:
         spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
         try:
-            dedup(clean, tmp_path / "unique", DedupParams(), resources)
+            dedup(clean, earlier, tmp_path / "unique", DedupParams(), resources)
         finally:
             spark.conf.set("spark.sql.shuffle.partitions", "2")
     found = {path.name: path.read_bytes() for path in sorted((tmp_path / "unique").rglob("*.parquet"))}

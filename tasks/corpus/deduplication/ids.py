@@ -1,4 +1,4 @@
-"""Document ids as numbers: 16 bytes in Spark, two uint64 in NumPy, in the same order as their hex."""
+"""Ids and content hashes as numbers: 32 hexadecimal characters are two uint64, in the same order."""
 
 from __future__ import annotations
 
@@ -6,50 +6,47 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tasks.stage import StageError
+
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import pyarrow
 
-BYTES = 16
+CHARACTERS = 32
 
 
-def numbers_of(ids: pa.BinaryArray) -> np.ndarray:
-    """Ids of 16 bytes as uint64 of shape (N, 2)."""
-    _, offsets, data = ids.buffers()
-    if len(ids) == 0 or offsets is None or data is None:
+def numbers_of(names: pyarrow.StringArray) -> np.ndarray:
+    """Ids as uint64 of shape (N, 2), the high half first.
+
+    Raises:
+        StageError: one is not of 32 hexadecimal characters.
+    """
+    if not len(names):
         return np.empty((0, 2), np.uint64)
-    start = int(np.frombuffer(offsets, np.int32)[ids.offset])
-    held = np.frombuffer(data, np.uint8)[start : start + BYTES * len(ids)]
-    return held.view(">u8").astype(np.uint64).reshape(-1, 2)
+    _, offsets, data = names.buffers()
+    bounds_N1 = np.frombuffer(offsets, np.int32)[names.offset : names.offset + len(names) + 1]
+    characters = np.frombuffer(data, np.uint8)[bounds_N1[0] : bounds_N1[-1]]
+    sizes_N = np.diff(bounds_N1)
+    digits = _DIGITS[characters]
+    if names.null_count or (sizes_N != CHARACTERS).any() or (digits > 15).any():
+        wrong = next(name for name in names.to_pylist() if not _is_id(name))
+        raise StageError(f"{wrong!r} is no id or content hash of a document: they have 32 hexadecimal digits")
+    octets = digits[0::2] << 4 | digits[1::2]
+    return octets.view(">u8").astype(np.uint64).reshape(-1, 2)
 
 
-def ids_of(numbers_N2: np.ndarray) -> pa.BinaryArray:
+def hexadecimal(numbers_N2: np.ndarray) -> pyarrow.StringArray:
     """The reverse of `numbers_of`."""
     import pyarrow as pa
 
-    offsets = np.arange(len(numbers_N2) + 1, dtype=np.int32) * BYTES
-    data = np.ascontiguousarray(numbers_N2.astype(">u8"))
-    return pa.BinaryArray.from_buffers(
-        pa.binary(), len(numbers_N2), [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    )
+    offsets = np.arange(len(numbers_N2) + 1, dtype=np.int32) * CHARACTERS
+    data = np.ascontiguousarray(numbers_N2.astype(">u8")).tobytes().hex().encode()
+    return pa.StringArray.from_buffers(len(numbers_N2), pa.py_buffer(offsets), pa.py_buffer(data))
 
 
-def distinct_ids(numbers_N2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The different ids ascending, of shape (U, 2), and the place of each given one among them."""
-    order = np.lexsort((numbers_N2[:, 1], numbers_N2[:, 0]))
-    ascending_N2 = numbers_N2[order]
-    new_N = np.ones(len(order), bool)
-    new_N[1:] = (ascending_N2[1:] != ascending_N2[:-1]).any(axis=1)
-    places = np.empty(len(order), np.int64)
-    places[order] = np.cumsum(new_N) - 1
-    return ascending_N2[new_N], places
+def _is_id(name: str | None) -> bool:
+    return name is not None and len(name) == CHARACTERS and all(_DIGITS[ord(c) & 255] < 16 for c in name)
 
 
-def binary_ids(names: pa.StringArray) -> pa.BinaryArray:
-    """Ids of 32 hexadecimal characters as 16 bytes."""
-    import pyarrow as pa
-
-    data = bytes.fromhex("".join(names.to_pylist()))
-    offsets = np.arange(len(names) + 1, dtype=np.int32) * BYTES
-    return pa.BinaryArray.from_buffers(
-        pa.binary(), len(names), [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    )
+_DIGITS = np.full(256, 255, np.uint8)
+for _value, _digit in enumerate("0123456789abcdef"):
+    _DIGITS[ord(_digit)] = _value

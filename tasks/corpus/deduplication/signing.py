@@ -1,110 +1,142 @@
-"""Signatures of documents, a row group at a time, in Spark's workers."""
+"""Documents measured, a row group at a time, in Spark's workers."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.corpus.deduplication.ids import binary_ids
-from tasks.corpus.deduplication.minhash import band_keys, signatures
-from tasks.corpus.deduplication.shingle_files import shingle_file
-from tasks.corpus.deduplication.shingles import Shingles, shingle
-from tasks.corpus.scoring.segments import segment_words
+from tasks.corpus.deduplication.arrays import mapped_array, write_array
+from tasks.corpus.deduplication.ids import numbers_of
+from tasks.corpus.deduplication.method import Method
+from tasks.corpus.deduplication.segments import CONTENT, DOCUMENT, Features, Segment, checksums
 from tasks.row_groups import RowGroup
 
 if TYPE_CHECKING:
     import pyarrow
 
-SIGNED = (
-    "id binary, content binary, source string, rank int, row_group int, first bigint, size int,"
-    " keys array<bigint>"
-)
-"""A document without its text: ``rank`` is its length in characters, negative (the longest comes first);
-``row_group``, ``first`` and ``size`` the place of its shingles; ``keys`` those of its bands, null for a text
-without words."""
+SIGNATURES = "signatures"
+"""The file of a segment with its signatures, uint32 of shape (documents, permutations)."""
 
 
 @dataclass(frozen=True)
-class SignatureParams:
-    """What signatures depend on."""
+class Signed:
+    """What became of a row group."""
 
-    shingle_words: int
-    bands: int
-    rows: int
-    seed: int
+    sources: Counter[str]
+    keys: int
 
 
-def signer(params: SignatureParams, shingles: Path, signed: Path) -> Callable[[RowGroup], int]:
-    """Writes the shingles and the columns of `SIGNED` of a row group; returns its documents."""
+@dataclass(frozen=True)
+class Signer:
+    """Measures the documents of a row group.
 
-    def sign(group: RowGroup) -> int:
-        import pyarrow.parquet as pq
+    Attributes:
+        method: how.
+        contents: whether documents of the same content are to meet as well.
+        removed: files with the numbers of rows of the layer, ascending, that are left out.
+        signatures: whether signatures are kept.
+    """
 
-        file, table = shingle_file(shingles, group.number), signed / f"{group.number:06d}.parquet"
-        parts = [path.with_name(f".{path.name}.{os.getpid()}") for path in (file, table)]
-        documents = first = 0
-        with (
-            parts[0].open("wb") as hashes,
-            pq.ParquetWriter(parts[1], arrow_columns(), compression="lz4") as rows,
-        ):
-            for batch in group.batches(["id", "content", "source", "text"]):
-                words = segment_words(batch.column("text"))
-                found = shingle(words, params.shingle_words)
-                rows.write_batch(_signed(batch, found, group.number, first, params))
-                hashes.write(found.hashes_S.data)
-                first += len(found.hashes_S)
-                documents += batch.num_rows
-        for unfinished, path in zip(parts, (file, table), strict=True):
-            unfinished.replace(path)
-        return documents
+    method: Method
+    contents: bool
+    removed: Sequence[Path] = ()
+    signatures: bool = False
 
-    return sign
+    def sign(self, group: RowGroup, segment: Segment) -> Signed:
+        """Write the files of a row group's segment."""
+        removed_R = _rows_removed(self.removed, group)
+        held: list[_Batch] = []
+        sources: Counter[str] = Counter()
+        seen = values = 0
+        for batch in group.batches(["id", "content", "source", "text"]):
+            left_out = removed_R[(removed_R >= seen) & (removed_R < seen + batch.num_rows)] - seen
+            made = self._measured(batch, seen, values, left_out)
+            sources.update(batch.column("source").to_pylist())
+            held.append(made)
+            seen += batch.num_rows
+            values += len(made.values)
+        whole = _together(held)
+        order = np.argsort(whole.keys_K, kind="stable")
+        files = {
+            "documents": whole.documents_D, "features": whole.values,
+            "keys": whole.keys_K[order], "rows": whole.rows_K[order],
+        }  # fmt: skip
+        if whole.signatures_DP is not None:
+            files[SIGNATURES] = whole.signatures_DP
+        for what, array in files.items():
+            write_array(segment.path(what), array)
+        return Signed(sources, len(order))
+
+    def _measured(self, batch: pyarrow.RecordBatch, row: int, first: int, left_out: np.ndarray) -> _Batch:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        texts = batch.column("text")
+        if len(left_out):
+            empty_D = np.isin(np.arange(batch.num_rows), left_out)
+            texts = pc.call_function("if_else", [pa.array(empty_D), "", texts])
+        made = self.method.measure(texts)
+        sizes_D = np.diff(made.offsets_D1)
+        documents_D = np.zeros(batch.num_rows, DOCUMENT)
+        documents_D["id"] = numbers_of(batch.column("id"))
+        documents_D["content"] = numbers_of(batch.column("content"))
+        documents_D["source"] = _source_keys(batch.column("source"))
+        documents_D["first"] = made.offsets_D1[:-1] + first
+        documents_D["size"] = sizes_D
+        documents_D["features"] = checksums(Features.back_to_back(made.values, made.offsets_D1))
+        lengths = pc.call_function("utf8_length", [batch.column("text")])
+        documents_D["length"] = lengths.to_numpy(zero_copy_only=False)
+        rows_D = np.arange(row, row + batch.num_rows, dtype=np.uint32)
+        keys_K, rows_K = made.keys_K & ~CONTENT, np.repeat(rows_D, np.diff(made.key_offsets_D1))
+        if self.contents:
+            keys_K = np.concatenate([keys_K, documents_D["content"][:, 0] | CONTENT])
+            rows_K = np.concatenate([rows_K, rows_D])
+        signatures = made.signatures_DP if self.signatures else None
+        return _Batch(documents_D, made.values, keys_K, rows_K, signatures)
 
 
-def arrow_columns() -> pyarrow.Schema:
-    """`SIGNED` as Arrow has it."""
-    import pyarrow as pa
-
-    return pa.schema(
-        [
-            ("id", pa.binary()), ("content", pa.binary()), ("source", pa.string()), ("rank", pa.int32()),
-            ("row_group", pa.int32()), ("first", pa.int64()), ("size", pa.int32()),
-            ("keys", pa.list_(pa.int64())),
-        ]
-    )  # fmt: skip
+@dataclass(frozen=True)
+class _Batch:
+    documents_D: np.ndarray
+    values: np.ndarray
+    keys_K: np.ndarray
+    rows_K: np.ndarray
+    signatures_DP: np.ndarray | None
 
 
-def _signed(
-    batch: pyarrow.RecordBatch, found: Shingles, row_group: int, first: int, params: SignatureParams
-) -> pyarrow.RecordBatch:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    made_DP = signatures(found, params.bands * params.rows, params.seed)
-    lengths = pc.call_function("utf8_length", [batch.column("text")]).to_numpy(zero_copy_only=False)
-    sizes_D = np.diff(found.offsets_D1)
-    columns = [
-        binary_ids(batch.column("id")),
-        binary_ids(batch.column("content")),
-        batch.column("source"),
-        pa.array(-lengths.astype(np.int32)),
-        pa.array(np.full(batch.num_rows, row_group, np.int32)),
-        pa.array(found.offsets_D1[:-1] + first),
-        pa.array(sizes_D.astype(np.int32)),
-        _keys(band_keys(made_DP, params.bands), sizes_D > 0),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=arrow_columns())
+def source_key(name: str) -> int:
+    """A number of 64 bits for a source."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
 
 
-def _keys(keys_DB: np.ndarray, has_words_D: np.ndarray) -> pyarrow.ListArray:
-    import pyarrow as pa
+def _source_keys(names: pyarrow.StringArray) -> np.ndarray:
+    dictionary = names.dictionary_encode()
+    keys = np.array([source_key(name) for name in dictionary.dictionary.to_pylist()], np.uint64)
+    return keys[dictionary.indices.to_numpy()]
 
-    documents, bands = keys_DB.shape
-    offsets = pa.array(np.arange(documents + 1, dtype=np.int32) * bands)
-    values = pa.array(keys_DB.view(np.int64).reshape(-1))
-    return pa.ListArray.from_arrays(offsets, values, mask=pa.array(~has_words_D))
+
+def _rows_removed(files: Sequence[Path], group: RowGroup) -> np.ndarray:
+    """The rows of a row group that are in the files, counted from its first."""
+    found = [np.empty(0, np.int64)]
+    for path in files:
+        numbers = mapped_array(path)
+        start, stop = np.searchsorted(numbers, [group.first, group.first + group.rows])
+        found.append(numbers[start:stop] - group.first)
+    return np.sort(np.concatenate(found))
+
+
+def _together(batches: list[_Batch]) -> _Batch:
+    signatures = [batch.signatures_DP for batch in batches if batch.signatures_DP is not None]
+    return _Batch(
+        np.concatenate([batch.documents_D for batch in batches]),
+        np.concatenate([batch.values for batch in batches]),
+        np.concatenate([batch.keys_K for batch in batches]),
+        np.concatenate([batch.rows_K for batch in batches]),
+        np.concatenate(signatures) if signatures else None,
+    )

@@ -1,73 +1,87 @@
-"""The exact similarity of pairs of documents."""
+"""Candidates compared: each task takes those of a range of documents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.corpus.deduplication.shingle_files import PLACE, ShingleFiles
-from tasks.corpus.deduplication.shingles import Shingles
-from tasks.corpus.deduplication.similarity import Measure, similarities
+from tasks.corpus.deduplication.arrays import mapped_array, sorted_slice, write_array
+from tasks.corpus.deduplication.components import contract
+from tasks.corpus.deduplication.method import Method
+from tasks.corpus.deduplication.segments import Features, Segments, checksums, grouped
+from tasks.stage import StageError
 
-if TYPE_CHECKING:
-    import pyarrow
-    from pyspark.sql import DataFrame
-
-SHINGLES_AT_ONCE = 2**22
-"""Of the pairs that are compared at once (32 MiB): a hundred pairs of books are as much as ten thousand of
-pages."""
+EDGES = "edges"
+"""Files of verified pairs, contracted: int64 of shape (E, 2), each document with the smallest of its star."""
 
 
-def with_similarity(
-    pairs: DataFrame, signed: DataFrame, files: Path, left: str, right: str, measure: Measure
-) -> DataFrame:
-    """The columns of ``pairs`` and the ``similarity`` of the two documents' sets of shingles.
+@dataclass(frozen=True)
+class Compared:
+    """How many pairs a task compared, and how many were alike."""
 
-    ``signed`` has the places of all documents' shingles in ``files``.
+    candidates: int
+    verified: int
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Compares the candidates whose first document is in a range; ``pairs`` are the files of all."""
+
+    segments: Segments
+    earlier: int
+    method: Method
+    pairs: list[Path]
+    folder: Path
+
+    def verify(self, task: tuple[int, tuple[int, int]]) -> Compared:
+        """Write the file `EDGES` of a numbered range."""
+        number, (first, last) = task
+        found = [np.empty((0, 2), np.int64)]
+        for path in self.pairs:
+            held = mapped_array(path)
+            found.append(held[sorted_slice(held[:, 0], first, last)])
+        pairs_P2 = np.unique(np.concatenate(found), axis=0) if len(found) > 2 else np.concatenate(found)
+        segments = Segments(self.segments.segments)
+        alike_P = similarity_of_pairs(segments, self.earlier, self.method, pairs_P2) >= self.method.threshold
+        edges_E2 = pairs_P2[alike_P]
+        nodes_N, roots_N = contract([(edges_E2[:, 0], edges_E2[:, 1])])
+        stars_E2 = np.stack([nodes_N, roots_N], axis=1)[nodes_N != roots_N]
+        write_array(self.folder / f"{EDGES}-{number:06d}.npy", stars_E2)
+        return Compared(len(pairs_P2), int(alike_P.sum()))
+
+
+def similarity_of_pairs(segments: Segments, earlier: int, method: Method, pairs_P2: np.ndarray) -> np.ndarray:
+    """The similarity of the two documents of every pair, float64 of shape (P,).
+
+    Raises:
+        StageError: the features of a document of the earlier index are not what they were.
     """
-    joined, columns = pairs, pairs.columns
-    places = signed.select("id", *PLACE)
-    for side in (left, right):
-        named = places.withColumnsRenamed({"id": side} | {name: f"{side}_{name}" for name in PLACE})
-        joined = joined.join(named, side)
-    kinds = [f"`{field.name}` {field.dataType.simpleString()}" for field in pairs.schema.fields]
-    return joined.mapInArrow(
-        _compared(files.absolute(), left, right, columns, measure),
-        ", ".join([*kinds, "similarity double"]),
-    )
+    values_P = np.zeros(len(pairs_P2), np.float64)
+    both_P2 = segments.segment_of(pairs_P2.reshape(-1)).reshape(-1, 2)
+    for _, places in grouped(both_P2[:, 0] * len(segments.segments) + both_P2[:, 1]):
+        left, right = (
+            _features(segments, int(both_P2[places[0], side]), pairs_P2[places, side], earlier)
+            for side in (0, 1)
+        )
+        values_P[places] = method.similarities(left, right)
+    return values_P
 
 
-def bounded_runs(sizes_N: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
-    """First and last (behind it) of runs whose sizes are at most ``limit`` together, or that are of one."""
-    ends_N = np.cumsum(sizes_N)
-    start = 0
-    while start < len(sizes_N):
-        before = ends_N[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends_N, before + limit, side="right")))
-        yield start, stop
-        start = stop
-
-
-def _compared(
-    folder: Path, left: str, right: str, columns: list[str], measure: Measure
-) -> Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
-    def compared(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow as pa
-
-        files = ShingleFiles(folder)
-        for whole in batches:
-            sizes_N = sum(whole.column(f"{side}_size").to_numpy().astype(np.int64) for side in (left, right))
-            for start, stop in bounded_runs(np.asarray(sizes_N), SHINGLES_AT_ONCE):
-                batch = whole.slice(start, stop - start)
-                values = similarities(_shingles(batch, files, left), _shingles(batch, files, right), measure)
-                kept = [batch.column(name) for name in columns]
-                yield pa.RecordBatch.from_arrays([*kept, pa.array(values)], [*columns, "similarity"])
-
-    return compared
-
-
-def _shingles(batch: pyarrow.RecordBatch, files: ShingleFiles, side: str) -> Shingles:
-    return files.gathered(*(batch.column(f"{side}_{name}").to_numpy() for name in PLACE))
+def _features(segments: Segments, segment: int, numbers_P: np.ndarray, earlier: int) -> Features:
+    held = segments.array(segment, "documents")
+    rows_P = numbers_P - segments.bounds[segment]
+    values = segments.array(segment, "features")
+    found = Features(values, held["first"][rows_P], held["size"][rows_P])
+    if segments.bounds[segment] < earlier:
+        rows = np.unique(rows_P)
+        once = Features(values, held["first"][rows], held["size"][rows])
+        damaged = rows[checksums(once) != held["features"][rows]]
+        if len(damaged):
+            raise StageError(
+                f"{segments.segments[segment].path('features')} is damaged: the features of its document "
+                f"{damaged[0]} are not those that were written. Restore the index (`dvc checkout`), or make "
+                "it anew from all documents"
+            )
+    return found

@@ -8,6 +8,7 @@ import pytest
 from datasketch import MinHash
 
 from tasks.corpus.deduplication.minhash import SCHEME, band_keys, shingle_hash, signatures
+from tasks.corpus.deduplication.segments import Features
 from tasks.corpus.deduplication.shingles import shingle
 from tasks.corpus.deduplication.similarity import similarities
 from tasks.corpus.scoring.segments import segment_words
@@ -54,6 +55,7 @@ def test_signatures_estimate_the_similarity() -> None:
     other = " ".join("other" if i % 60 == 59 else word for i, word in enumerate(words))
     one, two = signed(" ".join(words), other, permutations=1024)
     left, right = (shingle(segment_words(pa.array([text])), 5) for text in (" ".join(words), other))
+    left, right = (Features.back_to_back(each.hashes_S, each.offsets_D1) for each in (left, right))
     (true,) = similarities(left, right, "jaccard")
     assert (one == two).mean() == pytest.approx(true, abs=0.05)
 

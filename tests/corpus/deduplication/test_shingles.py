@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from tasks.corpus.deduplication.shingles import shingle
+from tasks.corpus.deduplication.segments import Features
+from tasks.corpus.deduplication.shingles import Shingles, shingle
 from tasks.corpus.deduplication.similarity import similarities
 from tasks.corpus.scoring.hashing import hash_of
 from tasks.corpus.scoring.segments import segment_words
@@ -15,6 +17,10 @@ def sets_of(*texts: str, size: int = 5) -> list[set[int]]:
     sets = shingle(segment_words(pa.array(texts, pa.string())), size)
     bounds = sets.offsets_D1.tolist()
     return [set(sets.hashes_S[begin:end].tolist()) for begin, end in itertools.pairwise(bounds)]
+
+
+def features(shingles: Shingles) -> Features:
+    return Features.back_to_back(shingles.hashes_S, shingles.offsets_D1)
 
 
 def hashes_of(*shingles: str) -> set[int]:
@@ -58,7 +64,21 @@ def test_similarity_is_that_of_the_sets(measure) -> None:
     lefts = ["a b c d e f", "a b c d", "q r s", "", "a b", "a b a b a b", "x " * 99]
     rights = ["b c d e f g h", "a b c d", "x y z", "", "a b c d e f g h", "b a b", "x x x"]
     one, other = (shingle(segment_words(pa.array(texts, pa.string())), 2) for texts in (lefts, rights))
-    found = similarities(one, other, measure)
+    found = similarities(features(one), features(other), measure)
     for value, left, right in zip(found, sets_of(*lefts, size=2), sets_of(*rights, size=2), strict=True):
         whole = min(len(left), len(right)) if measure == "containment" else len(left | right)
         assert value == (len(left & right) / whole if whole else 0.0)
+
+
+def test_pairs_of_one_document_are_compared_with_its_own_shingles() -> None:
+    texts = ["a b c d e", "a b c d x", "x y z u v", "a b c d e f"]
+    shingles = shingle(segment_words(pa.array(texts)), 2)
+    sizes = np.diff(shingles.offsets_D1)
+    pairs = [(0, 1), (0, 2), (0, 3), (2, 1), (0, 1), (1, 3)]
+    left, right = (
+        Features(shingles.hashes_S, shingles.offsets_D1[list(side)], sizes[list(side)])
+        for side in zip(*pairs, strict=True)
+    )
+    sets = sets_of(*texts, size=2)
+    expected = [len(sets[i] & sets[j]) / len(sets[i] | sets[j]) for i, j in pairs]
+    assert similarities(left, right, "jaccard").tolist() == expected
