@@ -115,6 +115,8 @@ def _parser() -> argparse.ArgumentParser:
     crawl.add_argument("--stop-after", type=int, metavar="N", help="end this run after N pages more")
     crawl.add_argument("--fresh", action="store_true", help="remove what is saved of the site and begin anew")
 
+    _command(commands, "advance", _advance, "let the next run go on from this one, with what is new since")
+
     report = _command(commands, "report", _report, "show the report of the last run")
     report.add_argument("--no-open", action="store_true", help="print the path only")
 
@@ -251,6 +253,12 @@ def _crawl(arguments: argparse.Namespace) -> int:
     return crawl(
         project, _work(project), arguments.site, out, stop_after=arguments.stop_after, fresh=arguments.fresh
     )
+
+
+def _advance(arguments: argparse.Namespace) -> int:
+    from flows.corpus_commands import advance
+
+    return advance(_enter_project())
 
 
 def _report(arguments: argparse.Namespace) -> int:

@@ -134,6 +134,19 @@ def crawl(
     return main([*order, "--fresh"] if fresh else order)
 
 
+def advance(project: Path) -> int:
+    """Let the next run go on from this one, and say what is to be committed."""
+    from flows.advance import advance as go_on_from_here
+
+    changed = go_on_from_here(project)
+    if not changed:
+        print("the next run goes on from this one already: nothing changed")
+        return 0
+    print("the next run collects what is new, and compares it with what has been kept. To record that:")
+    print(f"  git add {' '.join(changed)} && git commit -m 'Go on from here'")
+    return 0
+
+
 def _of_last_change(project: Path, resources: Resources) -> VerdictChanges | None:
     """What the last change of rules changed: as clean told it, unless data/clean has been made otherwise
     since (by `dvc checkout`, or from DVC's cache of runs)."""

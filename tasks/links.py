@@ -7,7 +7,9 @@ from pathlib import Path
 
 
 def link_or_copy(source: str | Path, target: str | Path) -> None:
-    """Make ``target`` the same file as ``source``; a copy on another file system, or on one without links."""
+    """Make ``target``, new or not, the same file as ``source``; a copy where that cannot be (another file
+    system, or one without links)."""
+    Path(target).unlink(missing_ok=True)
     try:
         Path(target).hardlink_to(source)
     except OSError:

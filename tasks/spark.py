@@ -227,6 +227,7 @@ def session_settings(resources: Resources) -> dict[str, str]:
         "spark.hadoop.parquet.block.size": str(32 * 2**20),
         # By TCP each task waits 40 ms for an acknowledgement.
         "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.daemon.module": "tasks.python_daemon",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
     }

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import hashlib
+import json
 import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tasks.corpus.dedup import DedupParams, dedup
@@ -63,6 +67,40 @@ def test_short_texts_are_one_shingle(deduplicated, documents_of) -> None:
 
 def test_texts_without_words_are_not_alike(deduplicated) -> None:
     assert deduplicated("!!!", "???", "")[0].kept == 3
+
+
+def test_one_document_stays(deduplicated) -> None:
+    report, _ = deduplicated("alone")
+    assert (report.kept, report.largest_cluster, report.candidate_pairs) == (1, 1, 0)
+
+
+def test_a_layer_without_documents_is_one_without_documents(deduplicated, documents_of) -> None:
+    report, layer = deduplicated()
+    assert (report.records_in, report.kept) == (0, 0)
+    assert documents_of(layer) == []
+
+
+def test_of_equal_documents_the_one_with_the_smallest_id_stays(deduplicated, documents_of) -> None:
+    report, layer = deduplicated(*[prose(1)] * 40, parts=3)
+    assert (report.kept, report.exact_duplicates, report.candidate_pairs) == (1, 39, 0)
+    (kept,) = documents_of(layer)
+    assert kept["id"] == min(record_id("docs", f"docs.jsonl:{i + 1}", prose(1)) for i in range(40))
+
+
+def test_copies_do_not_hide_what_is_near_to_them(deduplicated) -> None:
+    # A bucket of many copies is not a large one: the best of them stands for all.
+    texts = [prose(1)] * 20 + [f"{prose(1)} {WORDS[i]} {WORDS[i + 1]}" for i in range(3)]
+    report, _ = deduplicated(*texts, all_pairs_up_to=4)
+    assert (report.kept, report.candidate_pairs) == (1, 6)
+
+
+def test_an_id_that_is_none_is_named(layer: Callable[..., Path], earlier, tmp_path, resources) -> None:
+    clean = layer("text")
+    (path,) = (clean / "documents").glob("*.parquet")
+    rows = pq.read_table(path).to_pylist()
+    pq.write_table(pa.Table.from_pylist([rows[0] | {"id": "seven"}], pq.read_schema(path)), path)
+    with pytest.raises(StageError, match="'seven' is no id or content hash of a document"):
+        dedup(clean, earlier, tmp_path / "unique", DedupParams(), resources)
 
 
 def test_case_and_white_space_do_not_hide_an_exact_duplicate(deduplicated, ledger_of) -> None:
@@ -159,11 +197,15 @@ def test_the_bytes_do_not_depend_on_partitions(
             dedup(clean, earlier, tmp_path / "unique", DedupParams(), resources)
         finally:
             spark.conf.set("spark.sql.shuffle.partitions", "2")
-    found = {path.name: path.read_bytes() for path in sorted((tmp_path / "unique").rglob("*.parquet"))}
-    expected = tmp_path.parent / "expected-dedup"
+    unique = tmp_path / "unique"
+    digests = {
+        str(path.relative_to(unique)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in unique.rglob("*.*")
+        if path.is_file()
+    }
+    assert {Path(name).parts[0] for name in digests} == {"documents", "ledger", "index", "lineage.json"}
+    expected = tmp_path.parent / "expected-dedup.json"
     if expected.exists():
-        assert {name: (expected / name).read_bytes() for name in found} == found
+        assert json.loads(expected.read_text()) == digests
     else:
-        expected.mkdir()
-        for name, content in found.items():
-            (expected / name).write_bytes(content)
+        expected.write_text(json.dumps(digests))

@@ -1,60 +1,40 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.layer_filter import write_filtered
-from tasks.records import read_lineage
-from tasks.resources import Resources
-from tasks.spark import spark_session
-from tasks.stage import DocumentReport, StageParams
-
-LEDGER = "id string, rule string, value double, threshold double, detail string"
+from tasks.layer_filter import PartFilter, layer_parts
 
 
 def in_row_groups(layer: Path, rows: int) -> None:
     for path in (layer / "documents").glob("*.parquet"):
-        table = pq.read_table(path).sort_by("id")
-        pq.write_table(table, path, row_group_size=rows)
-
-
-def filtered(clean: Path, unique: Path, removed: list[str], resources: Resources) -> dict[str, Any]:
-    with spark_session("tests", resources) as spark:
-        ledger = spark.createDataFrame([(name, "twin", 1.0, 0.5, "why") for name in removed], LEDGER)
-        return write_filtered(spark, clean, ledger, unique, "sift", StageParams())
+        pq.write_table(pq.read_table(path), path, row_group_size=rows)
 
 
 @pytest.mark.parametrize("going", ["none", "some", "all"])
-def test_what_the_ledger_names_goes_and_the_rest_stays_where_it_was(
-    layer: Callable[..., Path], documents_of, ledger_of, tmp_path: Path, resources: Resources, going: str
+def test_rows_that_are_named_go_and_the_rest_stays_where_it_was(
+    layer: Callable[..., Path], documents_of, tmp_path: Path, going: str
 ) -> None:
     texts = [{"text": f"text {i}", "language": "en" if i % 3 else None} for i in range(40)]
     clean, unique = layer(*texts, parts=3), tmp_path / "unique"
     in_row_groups(clean, 4)
+    (unique / "documents").mkdir(parents=True)
     before = documents_of(clean)
-    removed = [row["id"] for row in before][:: {"none": 999, "some": 5, "all": 1}[going]]
-    removed = [] if going == "none" else removed
-    counts = filtered(clean, unique, removed, resources)
-    stays = [row for row in before if row["id"] not in removed]
+    removed = {"none": [], "some": list(range(0, 40, 5)), "all": list(range(40))}[going]
+    files = []
+    for part in range(2):  # the numbers may come in several files
+        files.append(tmp_path / f"removed-{part}.npy")
+        np.save(files[-1], np.array(removed[part::2], np.int64))
+    filtering = PartFilter(unique, files)
+    counts = sum((filtering.filter(part) for part in layer_parts(clean)), Counter())
+    stays = [row for number, row in enumerate(before) if number not in removed]
     assert documents_of(unique) == stays
-    assert sorted(row["id"] for row in ledger_of(unique)) == sorted(removed)
     assert {path.name for path in (unique / "documents").iterdir()} == {
         path.name for path in (clean / "documents").iterdir()
     }
-    report = DocumentReport(**counts)
-    assert (report.records_in, report.kept, report.removed) == (40, len(stays), len(removed))
-    assert report.removed_by_rule == ({"twin": len(removed)} if removed else {})
-    assert sum(report.kept_by_language.values()) == sum(report.kept_by_source.values()) == len(stays)
-    assert read_lineage(unique)[-1]["stage"] == "sift"
-
-
-def test_a_ledger_of_documents_that_are_not_there_does_not_add_up(
-    layer: Callable[..., Path], tmp_path: Path, resources: Resources
-) -> None:
-    counts = filtered(layer("one", "two"), tmp_path / "unique", ["f" * 32], resources)
-    with pytest.raises(ValueError, match="unaccounted"):
-        DocumentReport(**counts)
+    assert counts == Counter((row["source"], row["language"] or "und") for row in stays)

@@ -7,8 +7,6 @@ It holds hashes and numbers, no text.
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +21,7 @@ from tasks.corpus.deduplication.method import Method
 from tasks.corpus.deduplication.segments import FILES, Segment
 from tasks.corpus.deduplication.signing import SIGNATURES
 from tasks.distributed import run_tasks
+from tasks.links import link_or_copy
 from tasks.stage import StageError
 
 if TYPE_CHECKING:
@@ -107,12 +106,17 @@ def read_index(folder: Path) -> Index | None:
     """What a folder's ``index.json`` says; None if the folder has none.
 
     Raises:
-        StageError: it is none.
+        StageError: it is none, or DVC tracks one that is not there.
     """
     path = folder / MANIFEST
     try:
         return Index.model_validate_json(path.read_bytes())
     except FileNotFoundError:
+        if folder.with_name(f"{folder.name}.dvc").exists():
+            raise StageError(
+                f"{path} does not exist, but {folder}.dvc says that there is an index: "
+                f"`dvc checkout {folder}.dvc` brings it back"
+            ) from None
         return None
     except ValidationError as error:
         first = error.errors()[0]
@@ -193,14 +197,14 @@ def _written(folder: Path, segment: Segment, row: int, removed: Sequence[Path]) 
     write_array(out.path("rows"), places_D[rows[kept_K]].astype(np.uint32))
     if segment.path(SIGNATURES).exists():
         write_array(out.path(SIGNATURES), mapped_array(segment.path(SIGNATURES))[stays_D])
-    _link(segment.path("features"), out.path("features"))
+    link_or_copy(segment.path("features"), out.path("features"))
     return described(out)
 
 
 def _carried(folder: Path, segment: Segment, entry: IndexedSegment) -> IndexedSegment:
     """Take over a segment of the earlier index as it is."""
     for what in entry.bytes:
-        _link(segment.path(what), folder / f"{segment.name}.{what}.npy")
+        link_or_copy(segment.path(what), folder / f"{segment.name}.{what}.npy")
     return entry
 
 
@@ -242,12 +246,3 @@ def _check_files(pair: tuple[Segment, IndexedSegment]) -> None:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _link(path: Path, to: Path) -> None:
-    """The same file under another name; a copy where the file system has no links."""
-    to.unlink(missing_ok=True)
-    try:
-        os.link(path, to)
-    except OSError:
-        shutil.copyfile(path, to)

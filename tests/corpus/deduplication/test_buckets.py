@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -49,4 +51,4 @@ def test_ranges_of_keys_are_all_keys_once(keys: int, cores: int) -> None:
     ranges = key_ranges(keys, cores)
     assert ranges[0].first == 0
     assert ranges[-1].last == 2**64 - 1
-    assert all(one.last + 1 == two.first for one, two in zip(ranges, ranges[1:], strict=False))
+    assert all(one.last + 1 == two.first for one, two in itertools.pairwise(ranges))
