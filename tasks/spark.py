@@ -103,21 +103,6 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-@contextmanager
-def rows_in_a_batch(spark: SparkSession, rows: int) -> Iterator[None]:
-    """Hand Python so many rows at once within the block: for narrow rows, of which a batch of 256 is tiny.
-
-    Their bytes stay bounded.
-    """
-    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    before = str(spark.conf.get(name))
-    spark.conf.set(name, str(rows))
-    try:
-        yield
-    finally:
-        spark.conf.set(name, before)
-
-
 def is_local(resources: Resources) -> bool:
     """Whether Spark runs within one process on this machine."""
     return resources.spark.master.startswith("local")

@@ -3,13 +3,13 @@
 A stage is written once::
 
     @stage
-    def dedup(clean: Input, earlier: Input, unique: Output, params: DedupParams, resources: Resources) -> DedupReport: ...
+    def mix(unique: Input, mixture: Output, params: MixParams, resources: Resources) -> MixReport: ...
 
     if __name__ == "__main__":
-        run_as_stage(dedup)
+        run_as_stage(mix)
 
 and used three ways with the same result: called from Python, run by DVC as
-``python -m tasks.corpus.dedup data/clean earlier data/unique``, run by a flow. ``@stage`` checks the inputs and
+``python -m tasks.corpus.mix data/unique data/mixture``, run by a flow. ``@stage`` checks the inputs and
 makes the outputs atomic; ``run_as_stage`` adds what a command needs: arguments, ``params.yaml``,
 ``resources.yaml``, the report file, tracking, and errors that a person can act on.
 """
