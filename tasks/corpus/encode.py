@@ -12,6 +12,7 @@ from tasks.corpus.encoding.index import ListedFile, SpecialTokens, TokenIndex, t
 from tasks.corpus.encoding.parts import SPLITS, encode_part, read_rows, texts_of
 from tasks.corpus.encoding.slices import slice_size
 from tasks.corpus.encoding.splits import GROUPS, EncodedSplit, Layout, TokenCounts
+from tasks.corpus.encoding.token_bytes import token_bytes
 from tasks.corpus.encoding.tokenizer_directory import TOKENIZER, adopt, check_digest, write_config
 from tasks.corpus.fertility import Fertility, fertility, token_kinds
 from tasks.corpus.snapshot import Manifest, file_sha256, verify
@@ -81,8 +82,8 @@ def encode(snapshot: Input, tokens: Output, params: EncodeParams, resources: Res
     `gristmill trace` tells what was in a training step.
 
     Raises:
-        StageError: a file of the snapshot is not the one its manifest lists; there is nothing to train on; the
-            given tokenizer is none, or not the one that the parameters say.
+        StageError: a file of the snapshot is not the one its manifest lists; there is nothing to train on;
+            the given tokenizer is none, or not the one that the parameters say.
     """
     manifest = verify(snapshot)
     tokens.mkdir(parents=True)
@@ -96,6 +97,7 @@ def encode(snapshot: Input, tokens: Output, params: EncodeParams, resources: Res
         pad=tokenizer.pad_id,
         slice_characters=slice_size(tokenizer.encode),
         kinds=token_kinds(tokenizer),
+        bytes_V=token_bytes(tokens),
     )
     written = _encode_parts(manifest, snapshot, tokens, layout, resources)
     files = {split: [part.file for part in written if part.split == split] for split in SPLITS}
@@ -188,7 +190,7 @@ def _training_texts(parts: list[Path]) -> Iterator[str]:
 
     for part in parts:
         for rows in read_rows(part, ["id", "text", "split"]):
-            yield from texts_of(rows.filter(pc.equal(rows.column("split"), "train")), part)
+            yield from texts_of(rows.filter(pc.field("split") == "train"), part)
 
 
 def _bounded(texts: Iterator[str], limit: int) -> Iterator[str]:

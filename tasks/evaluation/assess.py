@@ -101,8 +101,9 @@ def assess(
 
 def _validation(bench: Bench, tokens: Path, index: TokenIndex, base: CausalLM) -> ValidationText:
     from models.transformer import CausalLM, initialise
+    from tasks.corpus.encoding.token_bytes import token_bytes
     from tasks.evaluation.losses import scored_counts
-    from tasks.evaluation.tokens import document_bounds, open_split, token_bytes
+    from tasks.evaluation.tokens import document_bounds, open_split
     from tasks.training.token_files import PackedSequences
 
     limit = base.config.max_position_embeddings

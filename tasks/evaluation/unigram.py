@@ -12,8 +12,8 @@ from tasks.evaluation.losses import Scored
 def count_tokens(targets: Iterable[np.ndarray], vocab_size: int) -> np.ndarray:
     """How often each token is a target in the training text, counts_V.
 
-    A token that is never predicted, as the one that begins a document, is not counted: baseline and model share
-    out probability over the same events.
+    A token that is never predicted, as the one that begins a document, is not counted: baseline and model
+    share out probability over the same events.
     """
     counts_V = np.zeros(vocab_size, dtype=np.int64)
     for chunk in targets:

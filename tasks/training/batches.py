@@ -1,8 +1,8 @@
 """Batches of packed sequences, straight from the token files; the batch of a step has no hidden state.
 
-A batch has ``tokens``, ``targets`` (int64), ``mask`` (bool: where a target counts) and ``segments`` (int32), each
-of shape (batch, context). ``segments`` tells the piece of a document that an input is of, counted from 0 in its
-row; padding is a segment of its own behind them.
+A batch has ``tokens``, ``targets`` (int64), ``mask`` (bool: where a target counts) and ``segments`` (int32),
+each of shape (batch, context). ``segments`` tells the piece of a document that an input is of, counted from 0
+in its row; padding is a segment of its own behind them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class PackedBatches:
 def validation_batches(stream: TokenStream, context: int, batch_size: int) -> Iterator[dict[str, Tensor]]:
     """The windows of a stream in order: every token but the first of each document is a target once.
 
-    A window may hold several documents. The last one may be short; it is filled up, and ``mask`` is False there.
+    A window may hold several documents. The last one may be short; it is filled up, and ``mask`` is False
+    there.
     """
     starts = range(0, len(stream) - 1, context)
     for first in range(0, len(starts), batch_size):

@@ -1,8 +1,8 @@
 """Dialogues as token ids: the special tokens, the chat template, and the masks that say what is learnt.
 
 A document is ``<|begin|> text <|end|>``; a dialogue is
-``<|begin|> (<|user|> question <|assistant|> answer <|end|>)+``. A tokenizer from elsewhere may have other names for
-begin, end and pad: its ``tokenizer_config.json`` says which.
+``<|begin|> (<|user|> question <|assistant|> answer <|end|>)+``. A tokenizer from elsewhere may have other names
+for begin, end and pad: its ``tokenizer_config.json`` says which.
 """
 
 from __future__ import annotations
@@ -130,9 +130,10 @@ class ChatTokenizer:
         """Ids of a text alone; never a special token, whatever the text contains."""
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
-    def encodings(self, texts: Sequence[str]) -> list[Encoding]:
-        """The ids of several texts with the characters that each stands for, on all cores."""
-        return self._tokenizer.encode_batch(texts, add_special_tokens=False)
+    def encodings(self, texts: Sequence[str], offsets: bool = True) -> list[Encoding]:
+        """The ids of several texts, on all cores: with the characters that each is for, or faster without."""
+        encode = self._tokenizer.encode_batch if offsets else self._tokenizer.encode_batch_fast
+        return encode(texts, add_special_tokens=False)
 
     def decode_each(self, tokens: Sequence[int]) -> list[str]:
         """The text of each id alone, special tokens included."""

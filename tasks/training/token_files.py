@@ -65,7 +65,7 @@ class PackedSequences:
             tokens_N = _map(directory / file.file, file.sequences * size, _dtype(index))
             self._tokens.append(tokens_N.reshape(file.sequences, size))
             self._pieces.append(map_pieces(directory / file.pieces.file))
-        self._ends = np.cumsum([file.sequences for file in self.files])
+        self._ends = np.cumsum([len(rows_RS) for rows_RS in self._tokens])
 
     def __len__(self) -> int:
         """Number of sequences."""
@@ -110,7 +110,7 @@ class PackedSequences:
 
     def _place(self, number: int) -> tuple[int, int]:
         file = int(np.searchsorted(self._ends, number, side="right"))
-        return file, number - int(self._ends[file]) + (self.files[file].sequences or 0)
+        return file, number - int(self._ends[file]) + len(self._tokens[file])
 
     def _rows(self, file: int, within: int) -> slice:
         sequence_P = self._pieces[file]["sequence"]
@@ -193,15 +193,16 @@ def _lengths(directory: Path, entry: TokenFile) -> np.ndarray:
     lengths_D = read_documents(path, ["tokens"]).column("tokens").to_numpy()
     if lengths_D.sum() != entry.tokens:
         raise StageError(
-            f"{path} has documents of {lengths_D.sum()} tokens, but {INDEX} says {entry.tokens}: run encode again"
+            f"{path} has documents of {lengths_D.sum()} tokens, but {INDEX} says {entry.tokens}: run encode "
+            "again"
         )
     return lengths_D
 
 
 def _outside(path: Path, ids: np.ndarray, vocab_size: int) -> str:
     return (
-        f"{path} holds token {ids.max()}, but the vocabulary has {vocab_size}; the file does not belong to this "
-        "index"
+        f"{path} holds token {ids.max()}, but the vocabulary has {vocab_size}; the file does not belong to "
+        "this index"
     )
 
 

@@ -1,7 +1,7 @@
 """What was in a training step: every document of its batch, with the characters that were seen.
 
-The batch is a function of seed and step, and the token files know the pieces of their sequences: nothing has to be
-recorded while training.
+The batch is a function of seed and step, and the token files know the pieces of their sequences: nothing has
+to be recorded while training.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def trace(
     index = read_index(tokens)
     found = read_manifest(snapshot).snapshot
     if found != index.snapshot:
-        raise StageError(f"{tokens} was made from snapshot {index.snapshot[:12]}, but {snapshot} is {found[:12]}")
+        raise StageError(
+            f"{tokens} was made from snapshot {index.snapshot[:12]}, but {snapshot} is {found[:12]}"
+        )
     sequences = PackedSequences(tokens, index)
     documents = _Documents(tokens, snapshot)
     for row, number in enumerate(PackedBatches(sequences, context, batch_size, seed).numbers(step).tolist()):

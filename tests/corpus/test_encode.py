@@ -190,7 +190,9 @@ def test_a_snapshot_without_training_documents_is_refused(encoded, tmp_path: Pat
 
 
 def test_a_text_that_is_not_utf_8_names_its_document(rewritten, tmp_path: Path) -> None:
-    with pytest.raises(StageError, match=r"part-00000.parquet: the text of document \w{32} \(byte 5\) is not"):
+    with pytest.raises(
+        StageError, match=r"part-00000.parquet: the text of document \w{32} \(byte 5\) is not"
+    ):
         rewritten(b"whole", b"half \xed\xa0\x80", b"whole")
     assert not (tmp_path / "tokens").exists()
 

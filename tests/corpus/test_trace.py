@@ -27,6 +27,7 @@ from tasks.training.trace import Piece, trace
 CONTEXT, BATCH, SEED = 16, 3, 5
 TEXTS = [f"Ship {i} carries 雪 and naïve don't 😀 {'cargo ' * (i % 7)}; it ends." for i in range(30)]
 
+
 def sample_texts(characters: int) -> list[str]:
     """The beginnings of some texts of the sample, the last of them Chinese."""
 
@@ -34,7 +35,9 @@ def sample_texts(characters: int) -> list[str]:
         with gzip.open(ROOT / "sample" / "corpus" / name, "rt", encoding="utf-8") as lines:
             return [json.loads(line)["raw"][:characters] for line in lines]
 
-    texts = read("books.jsonl.gz")[::40] + read("python-docs.jsonl.gz")[::60] + read("handbook.jsonl.gz")[129:132]
+    texts = (
+        read("books.jsonl.gz")[::40] + read("python-docs.jsonl.gz")[::60] + read("handbook.jsonl.gz")[129:132]
+    )
     assert sum("\u4e00" <= character <= "\u9fff" for character in texts[-1]) > 100
     return texts
 
@@ -69,7 +72,7 @@ def rows_of(folder: Path, step: int) -> np.ndarray:
 
 
 def compare(folder: Path, steps: range) -> int:
-    """Hold the tokens of every piece of some steps against its characters in the snapshot; how many there were."""
+    """Hold the tokens of every piece of some steps against its characters; how many pieces there were."""
     tokenizer = ChatTokenizer(folder / "tokens")
     texts = {row["id"]: row["text"] for row in pq.read_table(folder / "snapshot" / "documents").to_pylist()}
     pieces = 0
@@ -133,10 +136,10 @@ def make_tokenizer(family: str, directory: Path) -> None:
     """A small tokenizer as of Llama (pieces, bytes for what is missing) or BERT (words, unknown ones)."""
     if family == "llama":
         tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
-        tokenizer.normalizer = normalizers.Sequence(
-            [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+        tokenizer.decoder = decoders.Sequence(
+            [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
         )
-        tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
         special = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
         trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=special, show_progress=False)
     else:

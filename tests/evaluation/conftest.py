@@ -22,6 +22,7 @@ from tasks.corpus.encoding.index import SpecialTokens, TokenIndex, write_index
 from tasks.corpus.encoding.parts import encode_part
 from tasks.corpus.encoding.slices import SLICE_CHARACTERS
 from tasks.corpus.encoding.splits import GROUPS, Layout
+from tasks.corpus.encoding.token_bytes import token_bytes
 from tasks.corpus.fertility import token_kinds
 from tasks.training.chat import SPECIAL_TOKENS, ChatTokenizer, tokenizer_config
 
@@ -120,6 +121,7 @@ def write_tokens(directory: Path, train: list[str], validation: list[str]) -> No
     layout = Layout(
         dtype="uint16", sequence_tokens=CONTEXT + 1, bos=chat.bos_id, eos=chat.eos_id, pad=chat.pad_id,
         slice_characters=SLICE_CHARACTERS, kinds=token_kinds(chat),
+        bytes_V=token_bytes(directory),
     )  # fmt: skip
     written = encode_part(0, part, "documents/part-00000.parquet", chat, directory, layout)
     index = TokenIndex(

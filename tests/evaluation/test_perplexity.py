@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from tasks.corpus.encoding.index import read_index
+from tasks.corpus.encoding.token_bytes import token_bytes
 from tasks.evaluation.estimates import NO_DATA
 from tasks.evaluation.losses import scored_counts, sequence_losses
 from tasks.evaluation.perplexity import Perplexity, Window, choose_windows, summarise, window_spans
-from tasks.evaluation.tokens import document_bounds, open_split, token_bytes
+from tasks.evaluation.tokens import document_bounds, open_split
 from tasks.evaluation.unigram import count_tokens, unigram_losses
 from tasks.training.chat import ChatTokenizer, Message
 from tasks.training.token_files import PackedSequences, TokenStream
@@ -123,8 +124,7 @@ def test_the_bytes_of_all_tokens_are_the_bytes_of_the_text(run):
 def test_the_bounds_of_documents_are_those_of_the_texts(run):
     stream, chat = validation_of(run.tokens), ChatTokenizer(run.tokens)
     found = [
-        stream.read(start, end - start).tolist()
-        for start, end in zip(*document_bounds(stream), strict=True)
+        stream.read(start, end - start).tolist() for start, end in zip(*document_bounds(stream), strict=True)
     ]
     assert found == [[chat.bos_id, *chat.encode(text), chat.eos_id] for text in VALIDATION]
 

@@ -75,8 +75,8 @@ SIZES = {"train": ([300, 3, 397], [7, 470, 9, 15]), "validation": ([70, 60],)}
 
 @pytest.fixture
 def tiny_tokens(tiny_base: Path, tmp_path: Path) -> Path:
-    """A token directory packed for a context of 16: files of 700 and 501 tokens in 42 and 30 sequences to train on,
-    one of two documents of 130 tokens to validate on."""
+    """A token directory packed for a context of 16: files of 700 and 501 tokens in 42 and 30 sequences to train
+    on, one of two documents of 130 tokens to validate on."""
     directory = tmp_path / "data" / "tokens"
     directory.mkdir(parents=True)
     for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -125,13 +125,13 @@ def write_token_files(
     (directory / "index.json").write_text(json.dumps(index), "utf-8")
 
 
-def _write_packed(
-    directory: Path, file: str, held: list[np.ndarray], size: int, pad: int
-) -> dict[str, Any]:
+def _write_packed(directory: Path, file: str, held: list[np.ndarray], size: int, pad: int) -> dict[str, Any]:
     packing = pack(np.array([len(tokens) for tokens in held]), size)
     rows_RS = np.full((packing.sequences, size), pad, "<u2")
     pieces = (packing.sequence_P, packing.position_P, packing.tokens_P, packing.document_P, packing.first_P)
-    for sequence, position, tokens, document, first in zip(*(piece.tolist() for piece in pieces), strict=True):
+    for sequence, position, tokens, document, first in zip(
+        *(piece.tolist() for piece in pieces), strict=True
+    ):
         rows_RS[sequence, position : position + tokens] = held[document][first : first + tokens]
     rows_RS.tofile(directory / file)
     names = ("sequence", "position", "tokens", "document", "first")

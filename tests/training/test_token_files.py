@@ -48,7 +48,9 @@ def test_the_targets_are_all_tokens_but_the_first_of_each_piece(tiny_tokens):
     for number in (0, 1):
         rows = file_of(tiny_tokens, f"train-0000{number}.bin").reshape(-1, 17)
         pieces = map_pieces(tiny_tokens / f"train-0000{number}.pieces.arrow")
-        for sequence, position, tokens in zip(*(pieces[n] for n in ("sequence", "position", "tokens")), strict=True):
+        for sequence, position, tokens in zip(
+            *(pieces[n] for n in ("sequence", "position", "tokens")), strict=True
+        ):
             expected += rows[sequence, position + 1 : position + tokens].tolist()
     found = np.concatenate(list(packed(tiny_tokens).targets()))
     assert sorted(found.tolist()) == sorted(expected)

@@ -33,9 +33,12 @@ def encode_part(
     Raises:
         StageError: the part holds text that is not UTF-8.
     """
-    splits = {split: Split(split, name, f"{split}-{number:05d}.bin", out, layout) for split in SPLITS}
+    splits = {
+        split: Split(split, name, f"{split}-{number:05d}.bin", out, layout, tokenizer) for split in SPLITS
+    }
     given = _slices(part, splits, layout.slice_characters)
-    for together, encodings in _encoded(tokenizer, batches(given, _CHARACTERS_AT_ONCE)):
+    offsets = layout.bytes_V is None
+    for together, encodings in _encoded(tokenizer, batches(given, _CHARACTERS_AT_ONCE), offsets):
         for piece, encoding in zip(together, encodings, strict=True):
             splits[piece.split].add(piece, encoding)
         for split in splits.values():
@@ -82,24 +85,26 @@ def _slices(part: Path, splits: dict[str, Split], least: int) -> Iterator[Slice]
 
     for rows in read_rows(part, ["id", "copy", "text", "split", *GROUPS]):
         for name, split in splits.items():
-            chosen = rows.filter(pc.equal(rows.column("split"), name))
+            chosen = rows.filter(pc.field("split") == name)
             texts = texts_of(chosen, part)
             if not texts:
                 continue
-            split.text_bytes += pc.sum(pc.binary_length(chosen.column("text"))).as_py()
+            lengths = pc.call_function("binary_length", [chosen.column("text")])
+            split.text_bytes += sum(lengths.to_pylist())
             split.take(chosen.select(["id", "copy", *GROUPS]), texts)
             for text in texts:
                 yield from slices(name, text, least)
 
 
 def _encoded(
-    tokenizer: ChatTokenizer, given: Iterable[list[Slice]]
+    tokenizer: ChatTokenizer, given: Iterable[list[Slice]], offsets: bool
 ) -> Iterator[tuple[list[Slice], list[Encoding]]]:
     """Each batch with its encodings; the next one is read and encoded meanwhile."""
     with ThreadPoolExecutor(1) as ahead:
         before = None
         for together in given:
-            waiting = together, ahead.submit(tokenizer.encodings, [piece.text for piece in together])
+            texts = [piece.text for piece in together]
+            waiting = together, ahead.submit(tokenizer.encodings, texts, offsets)
             if before is not None:
                 yield before[0], before[1].result()
             before = waiting

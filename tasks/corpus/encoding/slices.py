@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-SLICE_CHARACTERS = 2**13
+SLICE_CHARACTERS = 2**12
 """From here on a text is cut at the next place that changes no token."""
 LONGEST_SLICE = 2**20
 """So many characters further on it is cut anywhere: an encoding takes about a hundred times its text."""

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from tasks.compiled import compiled
 from tasks.corpus.encoding.index import ListedFile, TokenFile
 from tasks.corpus.encoding.packing import Packing, pack
+from tasks.corpus.encoding.rows import packed_rows
 from tasks.corpus.encoding.slices import Slice
+from tasks.corpus.encoding.spans import token_spans
 from tasks.corpus.encoding.tables import documents_name, pieces_name, write_documents, write_pieces
 from tasks.corpus.fertility import FertilityCounts, TokenKinds
 from tasks.corpus.snapshot import file_sha256
+from tasks.training.chat import ChatTokenizer
 
 if TYPE_CHECKING:
     import pyarrow
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 GROUPS = ("source", "kind", "domain", "language")
 """Columns by whose values tokens are counted."""
-_TOKENS_AT_ONCE = 2**22
 
 TokenCounts = dict[str, dict[str, int]]
 """Tokens by group and value."""
@@ -43,6 +43,8 @@ class Layout:
         pad: what fills a sequence up.
         slice_characters: how long the slices are at least in which texts are encoded.
         kinds: what kind of token every id is.
+        bytes_V: how many bytes of text every id stands for, where tokens spell bytes; else None, and the
+            library tells the characters of each token, which takes it longer.
     """
 
     dtype: str
@@ -52,6 +54,7 @@ class Layout:
     pad: int
     slice_characters: int
     kinds: TokenKinds
+    bytes_V: np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,7 @@ class Split:
     file: str
     out: Path
     layout: Layout
+    tokenizer: ChatTokenizer
     measured: FertilityCounts = field(default_factory=FertilityCounts)
     text_bytes: int = 0
     _taken: int = 0
@@ -120,7 +124,7 @@ class Split:
         ids_T = np.array(encoding.ids, self._dtype)
         self._held.append(ids_T)
         if self.packed:
-            self._note_cuts(piece, encoding, len(ids_T))
+            self._note_cuts(piece, encoding, ids_T)
         self._at += len(ids_T)
         if piece.last:
             self._finish_document(piece.start + len(piece.text))
@@ -170,14 +174,19 @@ class Split:
         cut = int((lengths_D > self.layout.sequence_tokens).sum()) if self.packed else 0
         return EncodedSplit(self.name, file, self._counts(lengths_D), self.measured, cut)
 
-    def _note_cuts(self, piece: Slice, encoding: Encoding, tokens: int) -> None:
+    def _note_cuts(self, piece: Slice, encoding: Encoding, ids_T: np.ndarray) -> None:
         """The characters around each place at which the document is cut: where a sequence is full."""
         size, at = self.layout.sequence_tokens, self._at
-        for last in range(at + (-at - 1) % size, at + tokens, size):
-            self._cut_ends.append(piece.start + _characters(encoding, last - at)[1])
-        for first in range(at + -at % size, at + tokens, size):
-            if first:
-                self._cut_starts.append(piece.start + _characters(encoding, first - at)[0])
+        lasts = range((-at - 1) % size, len(ids_T), size)
+        firsts = range(-at % size if at else size, len(ids_T), size)
+        if not lasts and not firsts:
+            return
+        spans = token_spans([*lasts, *firsts], piece.text, encoding, ids_T, self.layout.bytes_V)
+        if spans is None:
+            (encoding,) = self.tokenizer.encodings([piece.text])
+            spans = token_spans([*lasts, *firsts], piece.text, encoding, ids_T, None) or []
+        self._cut_ends += [piece.start + end for _, end in spans[: len(lasts)]]
+        self._cut_starts += [piece.start + start for start, _ in spans[len(lasts) :]]
 
     def _finish_document(self, characters: int) -> None:
         size = self.layout.sequence_tokens
@@ -195,7 +204,9 @@ class Split:
         digest = hashlib.sha256()
         unfinished = self.out / f".{self.file}.{os.getpid()}.packed"
         with unfinished.open("wb") as file:
-            for rows_RS in _rows(packing, stream_N, offsets_D, self.layout):
+            for rows_RS in packed_rows(
+                packing, stream_N, offsets_D, self.layout.sequence_tokens, self.layout.pad
+            ):
                 file.write(rows_RS.data)
                 digest.update(rows_RS.data)
         unfinished.replace(self.out / self.file)
@@ -235,7 +246,6 @@ class Split:
 
     def _counts(self, lengths_D: np.ndarray) -> TokenCounts:
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         rows = pa.Table.from_batches(self._rows).append_column("tokens", pa.array(lengths_D))
         counts: TokenCounts = {}
@@ -249,38 +259,5 @@ class Split:
         return counts
 
 
-def _characters(encoding: Encoding, token: int) -> tuple[int, int]:
-    return encoding.token_to_chars(token) or (0, 0)
-
-
 def _map(path: Path, dtype: np.dtype) -> np.ndarray:
     return np.asarray(np.memmap(path, dtype, "r")) if path.stat().st_size else np.empty(0, dtype)
-
-
-def _rows(
-    packing: Packing, stream_N: np.ndarray, offsets_D: np.ndarray, layout: Layout
-) -> Iterator[np.ndarray]:
-    """The sequences in order, some at a time."""
-    at_once = max(1, _TOKENS_AT_ONCE // layout.sequence_tokens)
-    begins_P = offsets_D[packing.document_P] + packing.first_P
-    for first in range(0, packing.sequences, at_once):
-        count = min(at_once, packing.sequences - first)
-        rows_RS = np.full((count, layout.sequence_tokens), layout.pad, layout.dtype)
-        low, high = np.searchsorted(packing.sequence_P, [first, first + count])
-        _lay_out(
-            rows_RS,
-            stream_N,
-            packing.sequence_P[low:high] - first,
-            packing.position_P[low:high],
-            begins_P[low:high],
-            packing.tokens_P[low:high],
-        )
-        yield rows_RS
-
-
-@compiled()
-def _lay_out(rows_RS, stream_N, sequence_P, position_P, begin_P, tokens_P):
-    """Copy every piece from the stream of documents to its place."""
-    for p in range(len(sequence_P)):
-        for t in range(tokens_P[p]):
-            rows_RS[sequence_P[p], position_P[p] + t] = stream_N[begin_P[p] + t]

@@ -1,8 +1,8 @@
 """A tokenizer of the Hugging Face layout, made elsewhere: checked, completed, and written for this corpus.
 
-What it lacks of the special tokens is added behind its vocabulary, and the chat template is this project's. Both
-files that are written stand alone: ``vocab.json``, ``merges.txt``, ``tokenizer.model`` and the like hold nothing
-that ``tokenizer.json`` does not hold, and would contradict it once tokens are added.
+What it lacks of the special tokens is added behind its vocabulary, and the chat template is this project's.
+Both files that are written stand alone: ``vocab.json``, ``merges.txt``, ``tokenizer.model`` and the like hold
+nothing that ``tokenizer.json`` does not hold, and would contradict it once tokens are added.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def digest(directory: Path) -> str:
         raise StageError(f"encode.tokenizer: {directory} is no directory")
     if not (directory / TOKENIZER).is_file():
         raise StageError(
-            f"encode.tokenizer: {directory} has no {TOKENIZER}. A tokenizer that has only vocab.txt, merges.txt or "
-            f"tokenizer.model becomes one with transformers: "
+            f"encode.tokenizer: {directory} has no {TOKENIZER}. A tokenizer that has only vocab.txt, "
+            f"merges.txt or tokenizer.model becomes one with transformers: "
             f"AutoTokenizer.from_pretrained({str(directory)!r}).save_pretrained(…)"
         )
     total = hashlib.sha256()
@@ -66,16 +66,16 @@ def check_digest(directory: Path, expected: str | None) -> None:
     if found != expected:
         said = "is not set" if expected is None else f"is {expected}"
         raise StageError(
-            f"encode.tokenizer_digest {said}, but {directory} has the digest {found}. Is that the tokenizer you "
-            f"mean? Then write it into params.yaml: DVC knows the tokenizer by it"
+            f"encode.tokenizer_digest {said}, but {directory} has the digest {found}. Is that the tokenizer "
+            f"you mean? Then write it into params.yaml: DVC knows the tokenizer by it"
         )
 
 
 def adopt(directory: Path, out: Path, context: int) -> None:
-    """Write the tokenizer of a directory as `TOKENIZER_FILES` of ``out``, with all tokens that dialogues need.
+    """Write the tokenizer of a directory as `TOKENIZER_FILES` of ``out``, with all tokens of dialogues.
 
-    Its own begin, end and pad are kept; one that it lacks, and a pad that is another special token too, is added
-    under this project's name, and so are ``<|user|>`` and ``<|assistant|>``.
+    Its own begin, end and pad are kept; one that it lacks, and a pad that is another special token too, is
+    added under this project's name, and so are ``<|user|>`` and ``<|assistant|>``.
 
     Raises:
         StageError: naming the file that is missing or broken, or does not belong to the others.
@@ -134,8 +134,8 @@ def _roles(tokenizer: Tokenizer, config: dict[str, Any], directory: Path) -> dic
         named = token_name(config.get(key))
         if named is not None and tokenizer.token_to_id(named) is None:
             raise StageError(
-                f"{directory / CONFIG}: {key} is {named!r}, which {TOKENIZER} beside it does not have: the two are "
-                "not of one tokenizer"
+                f"{directory / CONFIG}: {key} is {named!r}, which {TOKENIZER} beside it does not have: the two "
+                "are not of one tokenizer"
             )
         taken = named in roles.values() or named == token_name(config.get("unk_token"))
         roles[key] = ours if named is None or (key == "pad_token" and taken) else named
@@ -148,15 +148,15 @@ def _check_settings(tokenizer: Tokenizer, directory: Path, config: dict[str, Any
         named = token_name(token)
         if named is not None and tokenizer.token_to_id(named) != int(id):
             raise StageError(
-                f"{directory / CONFIG}: added_tokens_decoder has {named!r} as token {id}, but {TOKENIZER} has it as "
-                f"{tokenizer.token_to_id(named)}: the two are not of one tokenizer"
+                f"{directory / CONFIG}: added_tokens_decoder has {named!r} as token {id}, but {TOKENIZER} "
+                f"has it as {tokenizer.token_to_id(named)}: the two are not of one tokenizer"
             )
     rows = _settings(directory / MODEL_CONFIG).get("vocab_size")
     largest = max(tokenizer.get_vocab().values(), default=-1)
     if isinstance(rows, int) and rows <= largest:
         raise StageError(
-            f"{directory / MODEL_CONFIG}: vocab_size is {rows}, but {TOKENIZER} gives ids up to {largest}: the two "
-            "do not belong together"
+            f"{directory / MODEL_CONFIG}: vocab_size is {rows}, but {TOKENIZER} gives ids up to {largest}: "
+            "the two do not belong together"
         )
 
 
@@ -171,6 +171,7 @@ def _check_text_stays_text(written: ChatTokenizer, tokenizer: Tokenizer, directo
         found = [special[id] for id in written.encode(f"a {token} b") if id in special]
         if found:
             raise StageError(
-                f"encode.tokenizer: {directory} reads {token!r} within a text as the special token {found[0]!r}, so "
-                "that a document could end another. A unigram model does if its special tokens are pieces of it"
+                f"encode.tokenizer: {directory} reads {token!r} within a text as the special token "
+                f"{found[0]!r}, so that a text could end a document. A unigram model does if its special tokens "
+                "are pieces of it"
             )

@@ -53,7 +53,7 @@ def slow(lengths_D: list[int], size: int) -> list[tuple[int, int, int, int, int]
 
 
 def first_fit(lengths_D: list[int], size: int) -> int:
-    """How many sequences there are if each rest goes into the first that holds it, in the documents' order."""
+    """How many sequences there are if each rest goes into the first that holds it, in their order."""
     rooms: list[int] = []
     for length in lengths_D:
         rest = length % size
@@ -69,7 +69,9 @@ def first_fit(lengths_D: list[int], size: int) -> int:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_token_is_in_one_piece(seed: int) -> None:
     lengths_D, size = lengths(seed)
-    found = sorted((document, first, tokens) for _, _, document, first, tokens in pieces(pack(lengths_D, size)))
+    found = sorted(
+        (document, first, tokens) for _, _, document, first, tokens in pieces(pack(lengths_D, size))
+    )
     reached: dict[int, int] = {}
     for document, first, tokens in found:
         assert first == reached.get(document, 0), "a gap, or a token twice"
