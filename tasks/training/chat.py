@@ -1,8 +1,8 @@
 """Dialogues as token ids: the special tokens, the chat template, and the masks that say what is learnt.
 
 A document is ``<|begin|> text <|end|>``; a dialogue is
-``<|begin|> (<|user|> question <|assistant|> answer <|end|>)+``. A tokenizer from elsewhere may have other names
-for begin, end and pad: its ``tokenizer_config.json`` says which.
+``<|begin|> (<|user|> question <|assistant|> answer <|end|>)+``. A tokenizer made elsewhere may have other
+names for begin, end and pad: its ``tokenizer_config.json`` says which.
 """
 
 from __future__ import annotations

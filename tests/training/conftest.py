@@ -75,8 +75,11 @@ SIZES = {"train": ([300, 3, 397], [7, 470, 9, 15]), "validation": ([70, 60],)}
 
 @pytest.fixture
 def tiny_tokens(tiny_base: Path, tmp_path: Path) -> Path:
-    """A token directory packed for a context of 16: files of 700 and 501 tokens in 42 and 30 sequences to train
-    on, one of two documents of 130 tokens to validate on."""
+    """A token directory packed for a context of 16.
+
+    Files of 700 and 501 tokens in 42 and 30 sequences to train on, one of two documents of 130 tokens to
+    validate on.
+    """
     directory = tmp_path / "data" / "tokens"
     directory.mkdir(parents=True)
     for name in ("tokenizer.json", "tokenizer_config.json"):

@@ -134,8 +134,8 @@ def _roles(tokenizer: Tokenizer, config: dict[str, Any], directory: Path) -> dic
         named = token_name(config.get(key))
         if named is not None and tokenizer.token_to_id(named) is None:
             raise StageError(
-                f"{directory / CONFIG}: {key} is {named!r}, which {TOKENIZER} beside it does not have: the two "
-                "are not of one tokenizer"
+                f"{directory / CONFIG}: {key} is {named!r}, which {TOKENIZER} beside it does not have: the "
+                "two are not of one tokenizer"
             )
         taken = named in roles.values() or named == token_name(config.get("unk_token"))
         roles[key] = ours if named is None or (key == "pad_token" and taken) else named
@@ -172,6 +172,6 @@ def _check_text_stays_text(written: ChatTokenizer, tokenizer: Tokenizer, directo
         if found:
             raise StageError(
                 f"encode.tokenizer: {directory} reads {token!r} within a text as the special token "
-                f"{found[0]!r}, so that a text could end a document. A unigram model does if its special tokens "
-                "are pieces of it"
+                f"{found[0]!r}, so that a text could end a document. A unigram model does if its special "
+                "tokens are pieces of it"
             )
