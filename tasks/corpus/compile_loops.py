@@ -8,9 +8,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import numpy as np
+
 from tasks.corpus.decontamination.contamination import find_contamination
 from tasks.corpus.decontamination.evaluation_sets import EvaluationItem
 from tasks.corpus.decontamination.index import OverlapParams, answer_texts, build_index, question_texts
+from tasks.corpus.encoding.packing import pack
+from tasks.corpus.encoding.rows import packed_rows
 from tasks.corpus.perplexity.cross_fitting import load_models, save_models, score, train_languages
 from tasks.corpus.perplexity.trusted_words import merge_trusted, trusted_words
 from tasks.corpus.scoring.c4 import keep_lines
@@ -42,6 +46,11 @@ def compile_loops() -> None:
         segment_words(pa.array(given)) for given in (question_texts(items), answer_texts(items))
     )
     find_contamination(build_index(items, questions, answers, OverlapParams()), words, texts)
+    packing = pack(np.array([3, 5]), 4)
+    for dtype in (np.uint16, np.uint32):
+        stream_N = np.arange(8, dtype=dtype)
+        stream_N.flags.writeable = False  # as a mapped file is
+        list(packed_rows(packing, stream_N, np.array([0, 3]), 4, 0))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ Fertility: Ács, Exploring BERT's Vocabulary, 2019; Rust et al., How Good is You
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +19,8 @@ from tasks.training.chat import ChatTokenizer
 MEASURED_CHARACTERS = 2**20
 """Of each language and part of a snapshot; what comes behind is not measured."""
 
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+
 
 class Fertility(BaseModel):
     """What was measured of a language."""
@@ -25,20 +28,35 @@ class Fertility(BaseModel):
     tokens_per_word: float | None
     """words as the signals count them, a character each in scripts without spaces"""
     partial_share: float
-    """of the tokens: those that are a piece of a character, or unknown"""
+    """of the tokens: those that are a piece of a character"""
+    unknown_share: float
+    """of the tokens: those for what the vocabulary does not have, as ``[UNK]`` or ``<0xE9>``"""
     measured_tokens: int
+
+
+@dataclass(frozen=True)
+class TokenKinds:
+    """For every id whether it stands for no whole character, and whether for something that the vocabulary
+    does not have (bool)."""
+
+    partial_V: np.ndarray
+    unknown_V: np.ndarray
 
 
 @dataclass
 class FertilityCounts:
-    """Tokens, words and partial tokens by language, with the characters that were measured."""
+    """Tokens and words by language, with the characters that were measured.
+
+    Documents are chosen as their texts pass, and their tokens counted once they lie in a file.
+    """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    chosen: list[tuple[int, str]] = field(default_factory=list)
+    """Documents whose tokens are to be counted, with their language."""
 
-    def add(
-        self, texts: Sequence[str], languages: Sequence[str], ids: Sequence[list[int]], partial_V: np.ndarray
-    ) -> None:
-        """Count some documents; ``partial_V`` is that of `partial_tokens`."""
+    def choose(self, texts: Sequence[str], languages: Sequence[str], first: int) -> None:
+        """Count the words of documents numbered from ``first`` on, of each language as far as it is
+        measured."""
         import pyarrow as pa
 
         chosen: list[int] = []
@@ -50,21 +68,29 @@ class FertilityCounts:
             return
         words = np.diff(segment_words(pa.array([texts[number] for number in chosen])).offsets_D1)
         for number, count in zip(chosen, words.tolist(), strict=True):
-            language = str(languages[number])
-            self.counts[language, "words"] += count
-            self.counts[language, "tokens"] += len(ids[number])
-            self.counts[language, "partial"] += int(partial_V[np.array(ids[number], np.int64)].sum())
+            self.counts[languages[number], "words"] += count
+            self.chosen.append((first + number, languages[number]))
+
+    def count(self, tokens_of: Callable[[int], np.ndarray], kinds: TokenKinds) -> None:
+        """Count the tokens of the chosen documents, without their begin and end."""
+        for number, language in self.chosen:
+            ids_T = tokens_of(number)
+            self.counts[language, "tokens"] += len(ids_T)
+            self.counts[language, "partial"] += int(kinds.partial_V[ids_T].sum())
+            self.counts[language, "unknown"] += int(kinds.unknown_V[ids_T].sum())
+        self.chosen.clear()
 
 
-def partial_tokens(tokenizer: ChatTokenizer) -> np.ndarray:
-    """For every id whether it stands for no whole character, or for something unknown (bool, one for each
-    id)."""
-    partial_V = np.zeros(tokenizer.vocab_size, bool)
-    for id in range(tokenizer.vocab_size):
-        partial_V[id] = "\ufffd" in tokenizer.decode([id])
+def token_kinds(tokenizer: ChatTokenizer) -> TokenKinds:
+    """What kind of token every id is."""
+    ids = range(tokenizer.vocab_size)
+    partial_V = np.array(["\ufffd" in text for text in tokenizer.decode_each(ids)], bool)
+    unknown_V = np.zeros(len(ids), bool)
+    if tokenizer.falls_back_to_bytes:
+        unknown_V[[id for token, id in tokenizer.vocabulary().items() if _BYTE.fullmatch(token)]] = True
     if tokenizer.unknown_id is not None:
-        partial_V[tokenizer.unknown_id] = True
-    return partial_V
+        unknown_V[tokenizer.unknown_id] = True
+    return TokenKinds(partial_V, unknown_V)
 
 
 def fertility(parts: Iterable[FertilityCounts]) -> dict[str, Fertility]:
@@ -77,6 +103,7 @@ def fertility(parts: Iterable[FertilityCounts]) -> dict[str, Fertility]:
             if (words := total[language, "words"])
             else None,
             partial_share=round(total[language, "partial"] / total[language, "tokens"], 6),
+            unknown_share=round(total[language, "unknown"] / total[language, "tokens"], 6),
             measured_tokens=total[language, "tokens"],
         )
         for language in measured

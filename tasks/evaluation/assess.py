@@ -30,7 +30,7 @@ from tasks.training.chat import ChatTokenizer, Message
 if TYPE_CHECKING:
     from models.heads import RewardModel
     from models.transformer import CausalLM
-    from tasks.training.batches import TokenIndex
+    from tasks.corpus.encoding.index import TokenIndex
 
 ModelName = Literal["base", "tuned", "aligned"]
 
@@ -57,7 +57,7 @@ def assess(
     Raises:
         StageError: if an input is not what its stage writes, or the models do not fit each other.
     """
-    from tasks.training.batches import read_index
+    from tasks.corpus.encoding.index import read_index
     from tasks.training.precision import choose_device
 
     bench = Bench(params, choose_device(resources.training), ChatTokenizer(tuned))
@@ -101,22 +101,22 @@ def assess(
 
 def _validation(bench: Bench, tokens: Path, index: TokenIndex, base: CausalLM) -> ValidationText:
     from models.transformer import CausalLM, initialise
+    from tasks.corpus.encoding.token_bytes import token_bytes
     from tasks.evaluation.losses import scored_counts
-    from tasks.evaluation.tokens import chunks, document_bounds, open_split, token_bytes
+    from tasks.evaluation.tokens import document_bounds, open_split
+    from tasks.training.token_files import PackedSequences
 
     limit = base.config.max_position_embeddings
     context = min(bench.params.context or limit, limit)
     stream = open_split(tokens, index, "validation")
-    spans = list(window_spans(*document_bounds(stream, index.special_tokens.bos), context))
+    spans = list(window_spans(*document_bounds(stream), context))
     chosen = choose_windows(spans, bench.params.validation_tokens, bench.params.seed)
     windows = [Window(stream.read(start, end - start)) for start, end in chosen] if stream else []
     counts_N = scored_counts(windows)
 
     untrained = CausalLM(base.config)
     initialise(untrained, base.config, bench.params.seed)
-    counts_V = count_tokens(
-        chunks(open_split(tokens, index, "train")), base.config.vocab_size, index.special_tokens.bos
-    )
+    counts_V = count_tokens(PackedSequences(tokens, index).targets(), base.config.vocab_size)
     losses = {
         "base": bench.losses(base, windows),
         "untrained": bench.losses(untrained.to(bench.device).eval(), windows),

@@ -9,16 +9,15 @@ import numpy as np
 from tasks.evaluation.losses import Scored
 
 
-def count_tokens(chunks: Iterable[np.ndarray], vocab_size: int, begin_id: int) -> np.ndarray:
+def count_tokens(targets: Iterable[np.ndarray], vocab_size: int) -> np.ndarray:
     """How often each token is a target in the training text, counts_V.
 
-    The token that begins a document is never predicted, so it is not counted: baseline and model share out
-    probability over the same events.
+    A token that is never predicted, as the one that begins a document, is not counted: baseline and model
+    share out probability over the same events.
     """
     counts_V = np.zeros(vocab_size, dtype=np.int64)
-    for chunk in chunks:
+    for chunk in targets:
         counts_V += np.bincount(chunk, minlength=vocab_size)
-    counts_V[begin_id] = 0
     return counts_V
 
 

@@ -1,11 +1,13 @@
 """Dialogues as token ids: the special tokens, the chat template, and the masks that say what is learnt.
 
 A document is ``<|begin|> text <|end|>``; a dialogue is
-``<|begin|> (<|user|> question <|assistant|> answer <|end|>)+``.
+``<|begin|> (<|user|> question <|assistant|> answer <|end|>)+``. A tokenizer made elsewhere may have other
+names for begin, end and pad: its ``tokenizer_config.json`` says which.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,8 @@ PAD = "<|pad|>"
 USER = "<|user|>"
 ASSISTANT = "<|assistant|>"
 SPECIAL_TOKENS = (BEGIN, END, PAD, USER, ASSISTANT)
+ROLES = {"bos_token": BEGIN, "eos_token": END, "pad_token": PAD}
+"""Keys of ``tokenizer_config.json``, and the token of each where the file does not say another."""
 
 CHAT_TEMPLATE = (
     "{{ bos_token }}"
@@ -76,6 +80,8 @@ class ChatTokenizer:
     Raises:
         FileNotFoundError: if the directory has no ``tokenizer.json``.
         ValueError: if that file is no tokenizer, or lacks one of the special tokens.
+
+    Without ``tokenizer_config.json`` the special tokens have the names of this project.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -90,22 +96,31 @@ class ChatTokenizer:
         self._tokenizer.encode_special_tokens = True
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        self.bos_id = self._special(BEGIN, path)
-        self.eos_id = self._special(END, path)
-        self.pad_id = self._special(PAD, path)
+        # Begin and end are set here, and nothing may trim the characters that a token stands for.
+        self._tokenizer.post_processor = None  # pyright: ignore[reportAttributeAccessIssue]
+        names = _role_names(directory / "tokenizer_config.json")
+        self.bos_id = self._special(names["bos_token"], path)
+        self.eos_id = self._special(names["eos_token"], path)
+        self.pad_id = self._special(names["pad_token"], path)
         self.user_id = self._special(USER, path)
         self.assistant_id = self._special(ASSISTANT, path)
+        self._vocab_size = max(self._tokenizer.get_vocab().values()) + 1
 
     @property
     def vocab_size(self) -> int:
-        """Number of ids, special tokens included."""
-        return self._tokenizer.get_vocab_size()
+        """Rows that an embedding needs: the largest id and one, special tokens included."""
+        return self._vocab_size
 
     @property
     def unknown_id(self) -> int | None:
         """The token for what the vocabulary does not have, if there is one: byte-level ones have none."""
         unknown = getattr(self._tokenizer.model, "unk_token", None)
         return self._tokenizer.token_to_id(unknown) if unknown else None
+
+    @property
+    def falls_back_to_bytes(self) -> bool:
+        """Whether what the vocabulary does not have becomes the tokens ``<0x00>`` … ``<0xFF>``."""
+        return bool(getattr(self._tokenizer.model, "byte_fallback", False))
 
     def vocabulary(self) -> dict[str, int]:
         """Every token with its id."""
@@ -115,13 +130,14 @@ class ChatTokenizer:
         """Ids of a text alone; never a special token, whatever the text contains."""
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of several texts, on all cores."""
-        return [encoding.ids for encoding in self._tokenizer.encode_batch(texts, add_special_tokens=False)]
+    def encodings(self, texts: Sequence[str], offsets: bool = True) -> list[Encoding]:
+        """The ids of several texts, on all cores: with the characters that each is for, or faster without."""
+        encode = self._tokenizer.encode_batch if offsets else self._tokenizer.encode_batch_fast
+        return encode(texts, add_special_tokens=False)
 
-    def encoding(self, text: str) -> Encoding:
-        """A text's ids with the characters that each stands for."""
-        return self._tokenizer.encode(text, add_special_tokens=False)
+    def decode_each(self, tokens: Sequence[int]) -> list[str]:
+        """The text of each id alone, special tokens included."""
+        return self._tokenizer.decode_batch([[token] for token in tokens], skip_special_tokens=False)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of some ids, without special tokens."""
@@ -192,6 +208,28 @@ class ChatTokenizer:
         if found is None:
             raise ValueError(f"{path} has no token {token}; it needs {', '.join(SPECIAL_TOKENS)}")
         return found
+
+
+def _role_names(path: Path) -> dict[str, str]:
+    """The names of begin, end and pad by the keys of `ROLES`.
+
+    Raises:
+        ValueError: naming the file that is not JSON, or not an object.
+    """
+    try:
+        content = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} holds a {type(content).__name__}, not an object of settings")
+    return {key: token_name(content.get(key)) or usual for key, usual in ROLES.items()}
+
+
+def token_name(given: Any) -> str | None:
+    """The token that an entry of a tokenizer's settings names: a text, or an object with ``content``."""
+    if isinstance(given, dict):
+        given = given.get("content")
+    return given if isinstance(given, str) else None
 
 
 def _check_roles(messages: Sequence[Message], last: str) -> None:

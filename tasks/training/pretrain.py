@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from models.config import ModelConfig
-    from tasks.training.batches import TokenIndex
+    from tasks.corpus.encoding.index import TokenIndex
 
 INDEX = "index.json"
 TOKENIZER = "tokenizer.json"
@@ -43,10 +42,12 @@ class ModelParams(StageParams):
 
 
 class PretrainParams(TrainerParams):
-    """The section ``pretrain`` of ``params.yaml``; an example is a window of ``context`` tokens."""
+    """The section ``pretrain`` of ``params.yaml``; an example is a packed sequence."""
 
     model: ModelParams = ModelParams()
-    context: int = Field(default=256, ge=1, description="tokens of a window, and the most the model takes")
+    context: int = Field(
+        default=2048, ge=1, description="the most tokens the model takes; must be encode.context"
+    )
 
 
 class PretrainReport(StageReport):
@@ -80,16 +81,18 @@ def pretrain(
         ParameterError, CheckpointError, TrainingDiverged, OSError: as `trainer.fit`.
     """
     from models.transformer import CausalLM, initialise
-    from tasks.training.batches import PackedBatches, TokenStream, read_index, validation_batches
+    from tasks.corpus.encoding.index import read_index
+    from tasks.training.batches import PackedBatches, validation_batches
     from tasks.training.fingerprint import fingerprint
     from tasks.training.model_directory import write_model
     from tasks.training.precision import choose_device, resolve_precision
+    from tasks.training.token_files import PackedSequences, TokenStream
 
     keep_freed_memory()
     tracker = tracker or Tracker()
     index = read_index(tokens)
     config = _model_config(params, index, tokens)
-    train, validation = (TokenStream(tokens, index, split) for split in ("train", "validation"))
+    train, validation = PackedSequences(tokens, index), TokenStream(tokens, index, "validation")
     batches = PackedBatches(train, params.context, params.batch_size, params.seed)
     precision = resolve_precision(params.precision, choose_device(resources.training))
     params = params.model_copy(update={"precision": precision})
@@ -114,12 +117,12 @@ def pretrain(
     return PretrainReport(
         steps=result.steps,
         tokens_seen=result.targets_seen,
-        epochs=result.targets_seen / (batches.windows * params.context),
+        epochs=result.steps * params.batch_size / len(train),
         parameters=config.parameter_count(),
         train_loss=result.train_loss,
         validation_loss=loss,
         validation_perplexity=math.exp(loss),
-        validation_bits_per_byte=loss * (len(validation) - 1) / math.log(2) / validation.bytes,
+        validation_bits_per_byte=loss * validation.scored / math.log(2) / validation.bytes,
         precision=result.precision,
         snapshot=index.snapshot,
     )
@@ -140,7 +143,7 @@ def _model_config(params: PretrainParams, index: TokenIndex, tokens: Path) -> Mo
 
     from models.config import ModelConfig
 
-    _check_tokenizer(tokens / TOKENIZER, index.vocab_size)
+    _check_tokenizer(tokens, index.vocab_size)
     try:
         return ModelConfig.model_validate(
             {
@@ -164,20 +167,20 @@ def _model_config(params: PretrainParams, index: TokenIndex, tokens: Path) -> Mo
         raise StageError(f"pretrain.model and {tokens / INDEX} do not fit: {faults}") from None
 
 
-def _check_tokenizer(path: Path, vocab_size: int) -> None:
+def _check_tokenizer(directory: Path, vocab_size: int) -> None:
     """Every id that the tokenizer can give needs a row of the embedding."""
+    from tasks.training.chat import ChatTokenizer
+
     try:
-        content: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        ids = [*content["model"]["vocab"].values(), *(token["id"] for token in content["added_tokens"])]
-        largest = max(ids)
+        rows = ChatTokenizer(directory).vocab_size
     except FileNotFoundError:
-        raise StageError(f"{path} does not exist; the stage encode writes it") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StageError(f"{path} is not a tokenizer of the library tokenizers: {error!r}") from None
-    if largest >= vocab_size:
+        raise StageError(f"{directory / TOKENIZER} does not exist; the stage encode writes it") from None
+    except ValueError as error:
+        raise StageError(str(error)) from None
+    if rows > vocab_size:
         raise StageError(
-            f"{path} gives ids up to {largest}, but the embedding has {vocab_size} rows "
-            f"(vocab_size in {path.parent / INDEX}); the two do not belong together"
+            f"{directory / TOKENIZER} gives ids up to {rows - 1}, but the embedding has {vocab_size} rows "
+            f"(vocab_size in {directory / INDEX}); the two do not belong together"
         )
 
 

@@ -1,7 +1,7 @@
 """What was in a training step: every document of its batch, with the characters that were seen.
 
-The batch is a function of seed and step, the token files know their documents, and a document encodes to the
-same tokens again: so nothing has to be recorded while training.
+The batch is a function of seed and step, and the token files know the pieces of their sequences: nothing has
+to be recorded while training.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from tasks.corpus.token_documents import documents_path
+from tasks.corpus.encoding.index import TokenFile, read_index
+from tasks.corpus.encoding.tables import read_documents
+from tasks.corpus.snapshot import read_manifest
 from tasks.stage import StageError
-from tasks.training.batches import PackedBatches, TokenFile, TokenIndex, TokenStream, read_index
-from tasks.training.chat import ChatTokenizer
+from tasks.training.batches import PackedBatches
+from tasks.training.token_files import PackedSequences
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Piece:
         document: its id.
         copy: which copy of the document, as the mixture counts them.
         start: the first character that was seen, in the document's text.
-        end: behind the last one.
+        end: behind the last one. A character whose tokens were cut apart is in both pieces.
         text: these characters.
     """
 
@@ -55,77 +55,45 @@ def trace(
     if step < 1:
         raise StageError(f"steps are counted from 1: there is no step {step}")
     index = read_index(tokens)
-    stream = TokenStream(tokens, index, "train")
-    batches = PackedBatches(stream, context, batch_size, seed)
-    documents = _Documents(tokens, snapshot, index)
-    tokenizer = ChatTokenizer(tokens)
-    for sequence, window in enumerate(batches.window_numbers(step).tolist()):
-        start = window * context
-        stop = min(start + context + 1, len(stream))
-        for row in documents.within(start, stop):
-            begin, end = max(start, row.first), min(stop, row.first + row.tokens)
-            text = documents.text(row)
-            encoding = tokenizer.encoding(text)
-            if len(encoding.ids) + 2 != row.tokens:
-                raise StageError(
-                    f"document {row.id} has {len(encoding.ids) + 2} tokens, but {row.tokens} were written: "
-                    f"{tokens} was not made from {snapshot}"
-                )
-            # The first and the last token of a document are its marks, without characters.
-            spans = encoding.offsets[max(0, begin - row.first - 1) : max(0, end - row.first - 1)]
-            first, last = (spans[0][0], spans[-1][1]) if spans else (0, 0)
-            yield Piece(sequence, begin - start, end - begin, row.id, row.copy, first, last, text[first:last])
-
-
-@dataclass(frozen=True)
-class _Row:
-    id: str
-    copy: int
-    first: int
-    """its first token, in the split"""
-    tokens: int
-    file: TokenFile
-    number: int
-    """which of the file's documents it is"""
+    found = read_manifest(snapshot).snapshot
+    if found != index.snapshot:
+        raise StageError(
+            f"{tokens} was made from snapshot {index.snapshot[:12]}, but {snapshot} is {found[:12]}"
+        )
+    sequences = PackedSequences(tokens, index)
+    documents = _Documents(tokens, snapshot)
+    for row, number in enumerate(PackedBatches(sequences, context, batch_size, seed).numbers(step).tolist()):
+        file, pieces = sequences.pieces(number)
+        for piece in pieces:
+            id, copy = documents.name(file, piece.document)
+            text = documents.text(file, id, copy)[piece.start : piece.end]
+            yield Piece(row, piece.position, piece.tokens, id, copy, piece.start, piece.end, text)
 
 
 class _Documents:
-    """The documents of the training split, by the places of their tokens."""
+    """The documents of token files, and their texts."""
 
-    def __init__(self, tokens: Path, snapshot: Path, index: TokenIndex) -> None:
+    def __init__(self, tokens: Path, snapshot: Path) -> None:
         self._tokens, self._snapshot = tokens, snapshot
-        self._files = index.splits["train"]
-        self._ends = np.cumsum([file.tokens for file in self._files])
+        self._tables: dict[str, Any] = {}
 
-    def within(self, start: int, stop: int) -> Iterator[_Row]:
-        """The documents with a token from ``start`` to before ``stop``."""
-        import pyarrow.parquet as pq
+    def name(self, file: TokenFile, row: int) -> tuple[str, int]:
+        """Id and copy of a document."""
+        if file.file not in self._tables:
+            self._tables[file.file] = read_documents(self._tokens / file.table.file, ["id", "copy"])
+        table = self._tables[file.file]
+        return table.column("id")[row].as_py(), table.column("copy")[row].as_py()
 
-        for file, end in zip(self._files, self._ends.tolist(), strict=True):
-            before = end - file.tokens
-            if end <= start or before >= stop:
-                continue
-            table = pq.read_table(documents_path(self._tokens, file.file))
-            counts = table.column("tokens").to_numpy()
-            ends = np.cumsum(counts) + before
-            first = int(np.searchsorted(ends, start, side="right"))
-            for number in range(first, len(counts)):
-                begin = int(ends[number] - counts[number])
-                if begin >= stop:
-                    break
-                name, copy = (table.column(column)[number].as_py() for column in ("id", "copy"))
-                yield _Row(name, copy, begin, int(counts[number]), file, number)
-
-    def text(self, row: _Row) -> str:
+    def text(self, file: TokenFile, id: str, copy: int) -> str:
         """A document's text, from the part of the snapshot that its token file was made of."""
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        part = self._snapshot / "documents" / f"part-{row.file.file.split('-')[1].split('.')[0]}.parquet"
+        part = self._snapshot / file.part
         if not part.exists():
-            raise StageError(f"{part} does not exist, but {row.file.file} was made of it")
-        wanted: Any = (pc.field("id") == row.id) & (pc.field("copy") == row.copy)
+            raise StageError(f"{part} does not exist, but {file.file} was made of it")
+        wanted: Any = (pc.field("id") == id) & (pc.field("copy") == copy)
         found = pq.read_table(part, columns=["text"], filters=wanted).column("text")
         if len(found) != 1:
-            raise StageError(f"{part} does not hold copy {row.copy} of document {row.id} once")
+            raise StageError(f"{part} does not hold copy {copy} of document {id} once")
         return found[0].as_py()

@@ -7,7 +7,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers
@@ -17,6 +18,12 @@ from models.config import ModelConfig
 from models.heads import RewardModel
 from models.hub import save_model
 from models.transformer import CausalLM, initialise
+from tasks.corpus.encoding.index import SpecialTokens, TokenIndex, write_index
+from tasks.corpus.encoding.parts import encode_part
+from tasks.corpus.encoding.slices import SLICE_CHARACTERS
+from tasks.corpus.encoding.splits import GROUPS, Layout
+from tasks.corpus.encoding.token_bytes import token_bytes
+from tasks.corpus.fertility import token_kinds
 from tasks.training.chat import SPECIAL_TOKENS, ChatTokenizer, tokenizer_config
 
 CONTEXT = 48
@@ -105,23 +112,30 @@ def write_tokens(directory: Path, train: list[str], validation: list[str]) -> No
     tokenizer.train_from_iterator(TRAIN, trainer)
     tokenizer.save(str(directory / "tokenizer.json"))
     (directory / "tokenizer_config.json").write_text(json.dumps(tokenizer_config(CONTEXT)))
+    part = directory.parent / "part-00000.parquet"
+    rows = [("train", text) for text in train] + [("validation", text) for text in validation]
+    columns = {"id": [f"{number:032x}" for number in range(len(rows))], "copy": [0] * len(rows)}
+    columns |= {"split": [split for split, _ in rows], "text": [text for _, text in rows]}
+    pq.write_table(pa.table(columns | {name: [name] * len(rows) for name in GROUPS}), part)
     chat = ChatTokenizer(directory)
-    splits = {}
-    for split, texts in (("train", train), ("validation", validation)):
-        documents = [[chat.bos_id, *chat.encode(text), chat.eos_id] for text in texts]
-        ids = np.array([token for document in documents for token in document], dtype="<u2")
-        name = f"{split}-00000.bin"
-        ids.tofile(directory / name)
-        entry = {"file": name, "tokens": len(ids), "documents": len(documents), "sha256": "0" * 64}
-        splits[split] = [entry | {"bytes": sum(len(text.encode()) for text in texts)}]
-    index = {
-        "dtype": "uint16",
-        "vocab_size": chat.vocab_size,
-        "special_tokens": {"bos": chat.bos_id, "eos": chat.eos_id, "pad": chat.pad_id},
-        "splits": splits,
-        "snapshot": "5" * 32,
-    }
-    (directory / "index.json").write_text(json.dumps(index))
+    layout = Layout(
+        dtype="uint16", sequence_tokens=CONTEXT + 1, bos=chat.bos_id, eos=chat.eos_id, pad=chat.pad_id,
+        slice_characters=SLICE_CHARACTERS, kinds=token_kinds(chat),
+        bytes_V=token_bytes(directory),
+    )  # fmt: skip
+    written = encode_part(0, part, "documents/part-00000.parquet", chat, directory, layout)
+    index = TokenIndex(
+        dtype="uint16",
+        vocab_size=chat.vocab_size,
+        context=CONTEXT,
+        special_tokens=SpecialTokens(bos=chat.bos_id, eos=chat.eos_id, pad=chat.pad_id),
+        begins=True,
+        ends=True,
+        tokenizer=[],
+        splits={split.split: [split.file] for split in written},
+        snapshot="5" * 32,
+    )
+    write_index(directory, index)
 
 
 def write_tokenizer(source: Path, directory: Path) -> None:

@@ -9,27 +9,31 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.corpus.encoding.index import read_index
+from tasks.corpus.encoding.token_bytes import token_bytes
 from tasks.evaluation.estimates import NO_DATA
 from tasks.evaluation.losses import scored_counts, sequence_losses
 from tasks.evaluation.perplexity import Perplexity, Window, choose_windows, summarise, window_spans
-from tasks.evaluation.tokens import chunks, document_bounds, open_split, token_bytes
+from tasks.evaluation.tokens import document_bounds, open_split
 from tasks.evaluation.unigram import count_tokens, unigram_losses
-from tasks.training.batches import TokenStream, read_index
 from tasks.training.chat import ChatTokenizer, Message
+from tasks.training.token_files import PackedSequences, TokenStream
 
-CONTEXT = 16
+CONTEXT, MODEL_CONTEXT = 16, 48
+TRAIN = ["The mill grinds the grain.", "The miller went to the mill by the river; the river was cold.", "été"]
+VALIDATION = ["The river turns the wheel. " * 9, "Grain.", "", "Flour — à la meule, naïve 水 😀."]
 
 
-def split_of(tokens: Path, split: str) -> TokenStream:
-    stream = open_split(tokens, read_index(tokens), split)
+def validation_of(tokens: Path) -> TokenStream:
+    stream = open_split(tokens, read_index(tokens), "validation")
     assert stream is not None
     return stream
 
 
 @pytest.fixture
 def windows(run) -> list[Window]:
-    stream = split_of(run.tokens, "validation")
-    bounds = document_bounds(stream, read_index(run.tokens).special_tokens.bos)
+    stream = validation_of(run.tokens)
+    bounds = document_bounds(stream)
     return [Window(stream.read(start, end - start)) for start, end in window_spans(*bounds, CONTEXT)]
 
 
@@ -91,10 +95,14 @@ def test_only_answers_and_their_ends_are_scored_in_a_dialogue(run, base_model):
 
 
 def test_the_unigram_loss_is_that_of_a_naive_count(run, windows):
-    index = read_index(run.tokens)
-    vocabulary, bos_id = index.vocab_size, index.special_tokens.bos
-    train = split_of(run.tokens, "train")
-    seen = [token for token in train.read(0, len(train)).tolist() if token != bos_id]
+    index, chat = read_index(run.tokens), ChatTokenizer(run.tokens)
+    vocabulary = index.vocab_size
+    seen = []
+    for text in TRAIN:
+        document = [chat.bos_id, *chat.encode(text), chat.eos_id]
+        # A sequence holds CONTEXT + 1 tokens, of which nothing predicts the first.
+        for first in range(0, len(document), MODEL_CONTEXT + 1):
+            seen += document[first : first + MODEL_CONTEXT + 1][1:]
     expected = [
         -sum(
             math.log((seen.count(token) + 1) / (len(seen) + vocabulary))
@@ -102,25 +110,23 @@ def test_the_unigram_loss_is_that_of_a_naive_count(run, windows):
         )
         for window in windows
     ]
-    counts_V = count_tokens(chunks(train), vocabulary, bos_id)
+    counts_V = count_tokens(PackedSequences(run.tokens, index).targets(), vocabulary)
     np.testing.assert_allclose(unigram_losses(counts_V, windows), expected, rtol=1e-12)
 
 
 def test_the_bytes_of_all_tokens_are_the_bytes_of_the_text(run):
     bytes_V = token_bytes(run.tokens)
     assert bytes_V is not None
-    for split in ("train", "validation"):
-        stream = split_of(run.tokens, split)
-        assert int(bytes_V[stream.read(0, len(stream))].sum()) == stream.bytes
+    stream = validation_of(run.tokens)
+    assert int(bytes_V[stream.read(0, len(stream))].sum()) == stream.bytes
 
 
-def test_documents_are_found_across_chunks(run, monkeypatch):
-    bos_id = read_index(run.tokens).special_tokens.bos
-    stream = split_of(run.tokens, "validation")
-    whole = document_bounds(stream, bos_id)
-    monkeypatch.setattr("tasks.evaluation.tokens.CHUNK", 7)
-    np.testing.assert_array_equal(document_bounds(stream, bos_id), whole)
-    assert len(whole[0]) == read_index(run.tokens).splits["validation"][0].documents
+def test_the_bounds_of_documents_are_those_of_the_texts(run):
+    stream, chat = validation_of(run.tokens), ChatTokenizer(run.tokens)
+    found = [
+        stream.read(start, end - start).tolist() for start, end in zip(*document_bounds(stream), strict=True)
+    ]
+    assert found == [[chat.bos_id, *chat.encode(text), chat.eos_id] for text in VALIDATION]
 
 
 def test_a_limit_takes_whole_windows_and_each_once():

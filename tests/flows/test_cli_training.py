@@ -4,13 +4,17 @@ import contextlib
 import json
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from flows import cli
-from tasks.corpus.token_documents import documents_path, write_token_documents
+from tasks.corpus.encoding.index import SpecialTokens, TokenIndex, write_index
+from tasks.corpus.encoding.parts import encode_part
+from tasks.corpus.encoding.slices import SLICE_CHARACTERS
+from tasks.corpus.encoding.splits import GROUPS, Layout
+from tasks.corpus.encoding.token_bytes import token_bytes
+from tasks.corpus.fertility import token_kinds
 from tasks.corpus.tokenizer import train_tokenizer
 from tasks.training.chat import SPECIAL_TOKENS, ChatTokenizer
 
@@ -19,29 +23,32 @@ TEXTS = ["The mill grinds the grain of the valley.", "A river turns the wheel of
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project whose two documents are encoded; one batch of one sequence holds all of the first."""
+    """A project whose two documents are encoded and packed, each longer than a sequence."""
     tokens, documents = tmp_path / "data" / "tokens", tmp_path / "data" / "snapshot" / "documents"
     for folder in (tokens, documents):
         folder.mkdir(parents=True)
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")
-    (tmp_path / "params.yaml").write_text("pretrain: {context: 24, batch_size: 2, steps: 3, seed: 1}\n")
+    (tmp_path / "params.yaml").write_text("pretrain: {context: 15, batch_size: 2, steps: 3, seed: 1}\n")
     (tmp_path / "resources.yaml").write_text("{}\n")
     train_tokenizer(iter(TEXTS), 300, list(SPECIAL_TOKENS)).save(str(tokens / "tokenizer.json"))
-    tokenizer = ChatTokenizer(tokens)
-    rows = [[tokenizer.bos_id, *tokenizer.encode(text), tokenizer.eos_id] for text in TEXTS]
-    np.array([token for row in rows for token in row], "<u2").tofile(tokens / "train-00000.bin")
-    held = [(f"{number:032x}", 0, len(row)) for number, row in enumerate(rows)]
-    write_token_documents(documents_path(tokens, "train-00000.bin"), held)
-    size = sum(map(len, rows))
-    index = {
-        "dtype": "uint16", "vocab_size": tokenizer.vocab_size, "snapshot": "5eed",
-        "special_tokens": {"bos": tokenizer.bos_id, "eos": tokenizer.eos_id, "pad": tokenizer.pad_id},
-        "splits": {"train": [{"file": "train-00000.bin", "tokens": size, "documents": 2, "bytes": 91,
-                              "sha256": "0"}]},
-    }  # fmt: skip
-    (tokens / "index.json").write_text(json.dumps(index), "utf-8")
-    columns = {"id": [name for name, _, _ in held], "copy": [0, 0], "text": TEXTS}
+    chat = ChatTokenizer(tokens)
+    columns = {"id": [f"{number:032x}" for number in range(2)], "copy": [0, 0], "text": TEXTS}
+    columns |= {"split": ["train"] * 2} | {group: ["en"] * 2 for group in GROUPS}
     pq.write_table(pa.table(columns), documents / "part-00000.parquet")
+    content = {"parent": None, "note": "", "files": [], "columns": {}, "lineage": [], "counts": {}}
+    (documents.parent / "manifest.json").write_text(json.dumps(content | {"snapshot": "5eed"}))
+    layout = Layout(
+        dtype="uint16", sequence_tokens=16, bos=chat.bos_id, eos=chat.eos_id, pad=chat.pad_id,
+        slice_characters=SLICE_CHARACTERS, kinds=token_kinds(chat), bytes_V=token_bytes(tokens),
+    )  # fmt: skip
+    part = "documents/part-00000.parquet"
+    (written,) = encode_part(0, documents.parent / part, part, chat, tokens, layout)
+    index = TokenIndex(
+        dtype="uint16", vocab_size=chat.vocab_size, context=15, snapshot="5eed", begins=True, ends=True,
+        special_tokens=SpecialTokens(bos=chat.bos_id, eos=chat.eos_id, pad=chat.pad_id), tokenizer=[],
+        splits={"train": [written.file]},
+    )  # fmt: skip
+    write_index(tokens, index)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -55,12 +62,15 @@ def main(arguments: list[str]) -> int:
 def test_trace_tells_the_documents_of_a_step(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "1"]) == 0
     whole = capsys.readouterr().out
-    assert f"{0:032x}" in whole
-    assert "The mill" in whole
+    lines = [line.split() for line in whole.splitlines() if line.lstrip()[:1].isdigit()]
+    assert {line[3] for line in lines} <= {f"{number:032x}" for number in range(2)}
+    for line in lines:
+        start, end = map(int, line[5].split("–"))
+        assert TEXTS[int(line[3], 16)][start:end].strip() == whole.split(line[5])[1].splitlines()[0].strip()
     assert main(["trace", "1", "--sequence", "0"]) == 0
     one = [line for line in capsys.readouterr().out.splitlines() if line.lstrip()[:1].isdigit()]
     assert {line.split()[0] for line in one} == {"0"}
-    assert sum(int(line.split()[2]) for line in one) == 25  # the context and the last target
+    assert 0 < sum(int(line.split()[2]) for line in one) <= 16  # the context and the last target
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,13 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from tasks.code import ROOT, stage_module
-from tasks.corpus.encode import TokenFile
+from tasks.corpus.encoding.index import TokenFile, TokenIndex
+from tasks.corpus.encoding.tables import DOCUMENTS as TABLE_OF_DOCUMENTS
+from tasks.corpus.encoding.tables import PIECES
 from tasks.corpus.scoring.parts import FIXED_SIGNALS
 from tasks.corpus.snapshot import Manifest, SnapshotFile
 from tasks.parameters import parse_yaml
 from tasks.records import DOCUMENT_COLUMNS
-from tasks.training.batches import TokenIndex
 
 GRAPH = yaml.safe_load((ROOT / "dvc.yaml").read_text("utf-8"))["stages"]
 PAGES = ROOT / "docs" / "stages"
@@ -179,7 +180,7 @@ def test_the_page_of_signals_names_every_signal() -> None:
 
 
 def test_the_page_of_documents_names_every_column_and_key() -> None:
-    token_index = [*TokenIndex.model_fields, *TokenFile.__dataclass_fields__]
+    token_index = [*TokenIndex.model_fields, *TokenFile.model_fields, *TABLE_OF_DOCUMENTS, *PIECES]
     manifest = [*Manifest.model_fields, *SnapshotFile.model_fields]
     ledger = ["id", "stage", "rule", "value", "threshold", "verdict", "detail"]
     mixture = ["split", "copy", "order"]

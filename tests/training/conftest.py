@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from models.config import ModelConfig
 from models.hub import save_model
 from models.transformer import CausalLM, initialise
+from tasks.corpus.encoding.packing import pack
+from tasks.corpus.encoding.tables import write_documents, write_pieces
 from tasks.training.chat import SPECIAL_TOKENS, ChatTokenizer, tokenizer_config
 
 TEXTS = [
@@ -66,28 +69,77 @@ def chat(tiny_base: Path) -> ChatTokenizer:
     return ChatTokenizer(tiny_base)
 
 
+CONTEXT = 16
+SIZES = {"train": ([300, 3, 397], [7, 470, 9, 15]), "validation": ([70, 60],)}
+
+
 @pytest.fixture
 def tiny_tokens(tiny_base: Path, tmp_path: Path) -> Path:
-    """A token directory: two files of 700 and 501 tokens to train on, one of 130 to validate on."""
+    """A token directory packed for a context of 16.
+
+    Files of 700 and 501 tokens in 42 and 30 sequences to train on, one of two documents of 130 tokens to
+    validate on.
+    """
     directory = tmp_path / "data" / "tokens"
     directory.mkdir(parents=True)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copyfile(tiny_base / name, directory / name)
     generator = np.random.default_rng(0)
-    splits: dict[str, list[dict[str, Any]]] = {"train": [], "validation": []}
-    for split, size in (("train", 700), ("train", 501), ("validation", 130)):
-        name = f"{split}-{len(splits[split]):05d}.bin"
-        # A walk with small strides: the next token can be learnt.
-        tokens = np.cumsum(generator.integers(1, 4, size)) % 300
-        tokens.astype("<u2").tofile(directory / name)
-        splits[split].append({"file": name, "tokens": size, "documents": 1, "bytes": 4 * size, "sha256": "0"})
-    chat = ChatTokenizer(tiny_base)
-    index = {
-        "dtype": "uint16",
-        "vocab_size": 320,
-        "special_tokens": {"bos": chat.bos_id, "eos": chat.eos_id, "pad": chat.pad_id},
-        "splits": splits,
-        "snapshot": "5eed",
+    # A walk with small strides: the next token can be learnt.
+    documents = {
+        split: [[np.cumsum(generator.integers(1, 4, size)) % 300 for size in sizes] for sizes in files]
+        for split, files in SIZES.items()
     }
-    (directory / "index.json").write_text(json.dumps(index), "utf-8")
+    write_token_files(directory, documents, ChatTokenizer(tiny_base), CONTEXT)
     return directory
+
+
+def write_token_files(
+    directory: Path, documents: dict[str, list[list[np.ndarray]]], chat: ChatTokenizer, context: int
+) -> None:
+    """Write documents, by split and file, as the stage encode lays them out."""
+    splits: dict[str, list[dict[str, Any]]] = {}
+    for split, files in documents.items():
+        splits[split] = []
+        for number, held in enumerate(files):
+            entry: dict[str, Any] = {
+                "file": f"{split}-{number:05d}.bin", "sha256": "0",
+                "part": f"documents/part-{number:05d}.parquet",
+                "tokens": sum(map(len, held)), "documents": len(held), "bytes": 4 * sum(map(len, held)),
+                "table": {"file": f"{split}-{number:05d}.documents.parquet", "sha256": "0"},
+            }  # fmt: skip
+            rows = {
+                "id": pa.array([f"{document:032x}" for document in range(len(held))]),
+                "copy": pa.array([0] * len(held)),
+                "tokens": pa.array([len(tokens) for tokens in held]),
+                "characters": pa.array([len(tokens) for tokens in held]),
+            }
+            write_documents(directory / entry["table"]["file"], rows)
+            if split == "train":
+                entry |= _write_packed(directory, entry["file"], held, context + 1, chat.pad_id)
+            else:
+                np.concatenate(held).astype("<u2").tofile(directory / entry["file"])
+            splits[split].append(entry)
+    index = {
+        "dtype": "uint16", "vocab_size": chat.vocab_size, "context": context, "snapshot": "5eed",
+        "special_tokens": {"bos": chat.bos_id, "eos": chat.eos_id, "pad": chat.pad_id},
+        "begins": True, "ends": True, "tokenizer": [], "splits": splits,
+    }  # fmt: skip
+    (directory / "index.json").write_text(json.dumps(index), "utf-8")
+
+
+def _write_packed(directory: Path, file: str, held: list[np.ndarray], size: int, pad: int) -> dict[str, Any]:
+    packing = pack(np.array([len(tokens) for tokens in held]), size)
+    rows_RS = np.full((packing.sequences, size), pad, "<u2")
+    pieces = (packing.sequence_P, packing.position_P, packing.tokens_P, packing.document_P, packing.first_P)
+    for sequence, position, tokens, document, first in zip(
+        *(piece.tolist() for piece in pieces), strict=True
+    ):
+        rows_RS[sequence, position : position + tokens] = held[document][first : first + tokens]
+    rows_RS.tofile(directory / file)
+    names = ("sequence", "position", "tokens", "document", "first")
+    columns = dict(zip(names, pieces, strict=True))
+    spans = {"start": packing.first_P, "end": packing.first_P + packing.tokens_P}
+    name = file.replace(".bin", ".pieces.arrow")
+    write_pieces(directory / name, columns | spans)
+    return {"sequences": packing.sequences, "pieces": {"file": name, "sha256": "0"}}
