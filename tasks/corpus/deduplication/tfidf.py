@@ -1,7 +1,7 @@
 """Documents as TF-IDF vectors: alike by cosine, and found without comparing all pairs.
 
-Weights are scikit-learn's defaults: tf is the count of a word in the document, idf = ln((1 + n) / (1 + df)) + 1,
-and each vector has the norm 1. Candidates are found exactly, by prefix filtering (Bayardo, Ma and Srikant,
+Weights are scikit-learn's defaults: tf is the count of a word in the document, idf = ln((1 + n) / (1 + df)) +
+1, and each vector has the norm 1. Candidates are found exactly, by prefix filtering (Bayardo, Ma and Srikant,
 Scaling Up All Pairs Similarity Search, WWW 2007), with the bound by the norm of what is left out (Anastasiu
 and Karypis, L2AP: Fast Cosine Similarity Search With Prefix L-2 Norm Bounds, ICDE 2014).
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tasks.corpus.scoring.segments import Words
 
 FREQUENCY_SLOTS = 2**22
-"""Words that fall into one slot of the table of frequencies count as one word there: 16 MiB, of any corpus."""
+"""Of the table of frequencies (16 MiB). Words that fall into one slot count as one word there."""
 
 _ROUNDING = 1e-9
 """By so much a computed cosine may be off the true one: documents within it of the threshold share a key."""
@@ -70,13 +70,13 @@ def prefix_keys(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The terms by which documents are candidates: keys_K (uint64) and offsets_D1 (int64).
 
-    All terms stand in one order: the rarest first, of equals the smaller hash. A document's keys are its first
-    terms, up to where the norm of those behind them falls below ``threshold``. Two documents x and y with a
-    cosine of ``threshold`` or more share a key. For assume that they share none, and let the last key of x
-    stand no later in the order than that of y. A term that both have is no key of both; were it a key of x, it
-    would stand before the last key of y and be a key of y too; so it is behind the keys of x. The cosine is
-    then a sum over terms behind the keys of x, by Cauchy and Schwarz at most the norm of x there times the
-    norm of y: less than ``threshold`` times 1.
+    All terms stand in one order: the rarest first, of equals the smaller hash. A document's keys are its
+    first terms, up to where the norm of those behind them falls below ``threshold``. Two documents x and y
+    with a cosine of ``threshold`` or more share a key. For assume that they share none, and let the last key
+    of x stand no later in the order than that of y. A term that both have and that is a key of x stands no
+    later than the last key of y either, so it is a key of y too, against the assumption. All terms that both
+    have are thus behind the keys of x, and the cosine is a sum over these: by Cauchy and Schwarz at most the
+    norm of x there times the norm of y, which is less than ``threshold`` times 1.
 
     Raises:
         ValueError: ``threshold`` is not above 0 and at most 1.
