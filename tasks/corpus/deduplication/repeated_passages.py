@@ -52,6 +52,8 @@ def strip_repeated(
     has no text left is not written: `repeated_ledger` has it. ``stripped/repeated.parquet`` has what went:
     the columns of `EVIDENCE`, sorted by ``passage``.
 
+    Copies of one document make all of its passages repeated: what is given should be free of duplicates.
+
     ``steps`` is a folder for what is needed meanwhile; the ledger is read from it.
 
     Raises:
