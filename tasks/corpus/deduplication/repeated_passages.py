@@ -1,0 +1,127 @@
+"""Lines and paragraphs that many documents of a source have (menus, headers, notices) go from all of them.
+
+Documents are read twice, a row group at a time: to count their passages, and to write them without those that
+are repeated. What is left stays in the part where it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.corpus.deduplication.passage_counts import add_up, counter, ranges_for
+from tasks.corpus.deduplication.passage_keys import RepeatedPassagesParams
+from tasks.corpus.deduplication.passage_removal import EVIDENCE, LEDGER, LOSSES, PartWriter, arrow_schema
+from tasks.records import parts_of, schema, write_sorted
+from tasks.row_groups import for_each_row_group, row_groups
+from tasks.stage import StageReport
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+
+class RepeatedInSource(StageReport):
+    """What went from the documents of one source."""
+
+    passages: int = 0
+    """different ones"""
+    occurrences: int = 0
+    characters: int = 0
+    changed: int = 0
+    """documents that stay, with less text"""
+    removed: int = 0
+    """documents that have no text left"""
+
+
+class RepeatedReport(RepeatedInSource):
+    """What went from all documents; the numbers are the sums of those of the sources."""
+
+    by_source: dict[str, RepeatedInSource] = {}
+
+
+def strip_repeated(
+    spark: SparkSession, clean: Path, stripped: Path, steps: Path, params: RepeatedPassagesParams
+) -> RepeatedReport:
+    """Write the documents of ``clean`` without repeated passages to ``stripped``; every worker sees both.
+
+    A passage goes wherever it is, if more than ``params.more_than`` documents of its source (or of the
+    corpus) have it. Of a document that changes ``content`` is computed anew; nothing else changes. One that
+    has no text left is not written: `repeated_ledger` has it. ``stripped/repeated.parquet`` has what went:
+    the columns of `EVIDENCE`, sorted by ``passage``.
+
+    Copies of one document make all of its passages repeated: what is given should be free of duplicates.
+
+    ``steps`` is a folder for what is needed meanwhile; the ledger is read from it.
+
+    Raises:
+        StageError: ``clean`` is no layer.
+    """
+    held = (steps / "repeated").absolute()
+    counts, keys, evidence, ledger = (held / name for name in ("counts", "keys", "evidence", "ledger"))
+    documents = (stripped / "documents").absolute()
+    for folder in (counts, keys, evidence, ledger, documents):
+        folder.mkdir(parents=True)
+    counted = for_each_row_group(spark, row_groups(clean), counter(params, counts))
+    ranges = ranges_for(counted)
+
+    def added_up(number: int) -> list[dict[str, Any]]:
+        return [{"repeated": add_up(number, ranges, counts, keys, params.more_than)}]
+
+    _for_each(spark, ranges, added_up, {"repeated": "bigint"})
+    parts = [path.absolute() for path in parts_of(clean)]
+    writer = PartWriter(params, keys, documents, evidence, ledger)
+    losses = _for_each(spark, len(parts), lambda number: writer.write(parts[number]), LOSSES)
+    found = _together(spark, evidence)
+    write_sorted(found, held / "sorted", "passage", 0, then=["source"])
+    (held / "sorted" / "part-00000.parquet").replace(stripped / "repeated.parquet")
+    return _report(losses, found)
+
+
+def repeated_ledger(spark: SparkSession, steps: Path) -> DataFrame:
+    """The documents that `strip_repeated` left out, as `tasks.layer_filter.write_filtered` takes them.
+
+    The value is in how many documents the rarest of the passages is of which such a document was made.
+    """
+    return spark.read.schema(schema(LEDGER)).parquet(str(steps / "repeated" / "ledger"))
+
+
+def _together(spark: SparkSession, evidence: Path) -> DataFrame:
+    """The evidence of all parts: a row for each passage of a source."""
+    from pyspark.sql import functions as F
+
+    rows = spark.read.schema(schema(EVIDENCE)).parquet(str(evidence))
+    merged = rows.groupBy("source", "unit", "passage").agg(
+        F.min("text").alias("text"),
+        F.max("documents").alias("documents"),
+        F.sum("occurrences").alias("occurrences"),
+    )
+    return merged.select(*EVIDENCE)
+
+
+def _report(losses: list[Row], evidence: DataFrame) -> RepeatedReport:
+    numbers: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for row in losses:
+        numbers[row["source"]].update({name: row[name] or 0 for name in LOSSES if name != "source"})
+    for row in evidence.groupBy("source").count().collect():
+        numbers[row["source"]]["passages"] = row["count"]
+    totals: Counter[str] = sum(numbers.values(), Counter())
+    by_source = {source: RepeatedInSource(**numbers[source]) for source in sorted(numbers)}
+    return RepeatedReport(**totals, by_source=by_source)
+
+
+def _for_each(
+    spark: SparkSession, count: int, function: Callable[[int], list[dict[str, Any]]], columns: dict[str, str]
+) -> list[Row]:
+    """Call ``function`` for 0 … count - 1, each in a task, and collect the rows that it returns."""
+
+    def called(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches:
+            for number in batch.column("id").to_pylist():
+                yield pa.RecordBatch.from_pylist(function(number), arrow_schema(columns))
+
+    return spark.range(0, count, 1, count).mapInArrow(called, schema(columns)).collect()
