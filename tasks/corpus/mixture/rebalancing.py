@@ -21,7 +21,7 @@ class MixtureChange(BaseModel):
     weights: dict[str, float] = Field(
         default={},
         title="Weights",
-        description='Value and share, as in {"law": 0.3}, 0 to 1, together at most 1; they take the place of all '
+        description='Value and share, as in {"law": 0.3}, 0 to 1, together at most 1; they replace all '
         "weights of the level. Values that are not named share what is left.",
     )
     temperature: float | None = Field(
@@ -101,7 +101,5 @@ def shares_like(counts: Mapping[str, float], among: Collection[str] | None = Non
     total = math.fsum(counts.get(value, 0) for value in values)
     if not total > 0:
         held = ", ".join(sorted(value for value, count in counts.items() if count > 0)) or "nothing"
-        raise ValueError(
-            f"the reference has nothing of {', '.join(values) or 'any value'}: it holds {held}"
-        )
+        raise ValueError(f"the reference has nothing of {', '.join(values) or 'any value'}: it holds {held}")
     return {value: counts.get(value, 0) / total for value in values}

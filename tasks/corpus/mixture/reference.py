@@ -22,7 +22,7 @@ class Reference:
     path: Path
     counts: dict[str, float]
     unit: str
-    """``bytes`` of training text of a mixture, ``rows`` of a snapshot, or ``shares`` as a person gives them"""
+    """what is counted, in words; ``shares`` where they are given as such"""
 
 
 def read_reference(path: Path, by: By) -> Reference:
@@ -61,13 +61,16 @@ def _read(path: Path, by: By) -> Reference:
     if not isinstance(content, dict):
         raise StageError(f"{path} must be {KINDS}, not {type(content).__name__}")
     if "records_in" in content or "grouped_by" in content:
-        return Reference(path, _of_report(path, content, by), "bytes")
+        return Reference(path, _of_report(path, content, by), "bytes of training text")
     if isinstance(content.get("counts"), dict):
         counted = content["counts"].get(by)
         if not isinstance(counted, dict):
             raise StageError(f"{path} counts no {by}; it counts {', '.join(sorted(content['counts']))}")
-        # A manifest counts what is not known under an empty name, the mixture under `und`.
-        return Reference(path, {value or "und": count for value, count in _numbers(path, counted)}, "rows")
+        known: dict[str, float] = {}
+        for value, count in _numbers(path, counted):
+            # A manifest counts what is not known under an empty name, the mixture under `und`.
+            known[value or "und"] = known.get(value or "und", 0) + count
+        return Reference(path, known, "documents, whatever their length")
     shares = dict(_numbers(path, content))
     if not shares:
         raise StageError(f"{path} is empty: it may be {KINDS}")

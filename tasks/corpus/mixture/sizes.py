@@ -1,4 +1,4 @@
-"""How much text of each group a layer holds, read from its files without Spark: seconds, to look before a run."""
+"""How much text of each group a layer holds, read from its files without Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 BATCH_ROWS = 1024
 
 
-def unique_sizes(unique: Path, columns: Sequence[str], is_held_out: Callable[[str], bool]) -> dict[Group, int]:
+def unique_sizes(
+    unique: Path, columns: Sequence[str], is_held_out: Callable[[str], bool]
+) -> dict[Group, int]:
     """Bytes of text that is not held out, by group: what stage mix finds in the layer of unique documents.
 
     Raises:
@@ -56,9 +58,8 @@ def _sizes(
         try:
             with pq.ParquetFile(part) as file:
                 for batch in file.iter_batches(BATCH_ROWS, columns=[*columns, "text", told_by]):
-                    length = pc.if_else(
-                        pa.array(counts(batch), pa.bool_()), pc.binary_length(batch.column("text")), 0
-                    )
+                    text_bytes = pc.call_function("binary_length", [batch.column("text")])
+                    length = pc.call_function("if_else", [pa.array(counts(batch), pa.bool_()), text_bytes, 0])
                     groups = [pc.fill_null(batch.column(column), "und") for column in columns]
                     rows = pa.table([*groups, length], [*columns, "bytes"])
                     for row in rows.group_by(list(columns)).aggregate([("bytes", "sum")]).to_pylist():
