@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flows.project import RESOURCES, BadInput, find_project
 
 if TYPE_CHECKING:
-    from flows.run_parameters import RunParameters
+    from pydantic import BaseModel
 
 FLOWS = {
     "pipeline": "the whole journey (the default)",
@@ -55,6 +55,22 @@ def _parser() -> argparse.ArgumentParser:
         help="change a parameter for this run, which then gets a folder and a git branch of its own",
     )  # fmt: skip
     run.add_argument("--name", help="name of the run in MLflow and of its branch runs/NAME")
+
+    rebalance = _command(
+        commands, "rebalance", _rebalance, "give the mixture other shares, as a run of its own"
+    )
+    rebalance.add_argument("--by", help="the level: source, kind, domain, language or license")
+    rebalance.add_argument(
+        "--weight", action="append", default=[], metavar="VALUE=SHARE", help="of the level, as in law=0.3"
+    )
+    rebalance.add_argument("--temperature", type=float, metavar="T", help="of values without a weight")
+    rebalance.add_argument(
+        "--like", metavar="NAME|PATH", help="the shares of a run, a snapshot or a JSON file"
+    )
+    rebalance.add_argument("--maximum-epochs", type=float, metavar="N", help="no document is seen more often")
+    rebalance.add_argument("--tokens", type=int, metavar="N", help="the size of the mixture")
+    rebalance.add_argument("--name", help="name of the run in MLflow and of its branch runs/NAME")
+    rebalance.add_argument("--dry-run", action="store_true", help="say what would be given, and run nothing")
 
     _command(commands, "ui", _ui, "start Prefect's and MLflow's servers and the deployments")
 
@@ -136,14 +152,32 @@ def _run(arguments: argparse.Namespace) -> int:
     project = _enter_project()
     from pydantic import ValidationError
 
-    from flows.process_group import end_on_sigterm
     from flows.run_parameters import RunParameters
-    from flows.servers import ServerFailed, prefect_for_a_run
 
     try:
         run = RunParameters(set=arguments.set, name=arguments.name)
     except ValidationError as error:
         raise BadInput(f"--name {arguments.name}: {error.errors()[0]['msg']}") from None
+    return _start(project, arguments.flow, run, own_folder=bool(run.set))
+
+
+def _rebalance(arguments: argparse.Namespace) -> int:
+    like = Path(arguments.like).absolute() if arguments.like and Path(arguments.like).exists() else None
+    arguments.like = str(like) if like else arguments.like
+    project = _enter_project()
+    from flows.rebalance_command import dry_run, parameters
+
+    asked = parameters(arguments)
+    return (
+        dry_run(project, asked) if arguments.dry_run else _start(project, "rebalance", asked, own_folder=True)
+    )
+
+
+def _start(project: Path, flow: str, given: BaseModel, *, own_folder: bool) -> int:
+    """Run a flow with what it takes, on a Prefect server that is there or is started for it."""
+    from flows.process_group import end_on_sigterm
+    from flows.servers import ServerFailed, prefect_for_a_run
+
     end_on_sigterm()
     # Readable on a terminal: the time, who speaks, what is said. The UI shows the rest.
     for kind, who in (("FLOW", "flow"), ("TASK", "task")):
@@ -156,13 +190,14 @@ def _run(arguments: argparse.Namespace) -> int:
     server = ExitStack()
     atexit.register(server.close)
     try:
-        return _run_flow(arguments.flow, run, server.enter_context(prefect_for_a_run(_work(project))))
+        ready = server.enter_context(prefect_for_a_run(_work(project)))
+        return _run_flow(flow, given, ready, own_folder=own_folder)
     except ServerFailed as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 
 
-def _run_flow(name: str, run: RunParameters, ready: Callable[[], None]) -> int:
+def _run_flow(name: str, given: BaseModel, ready: Callable[[], None], *, own_folder: bool) -> int:
     import importlib
 
     from flows.stage import StageFailed
@@ -171,9 +206,9 @@ def _run_flow(name: str, run: RunParameters, ready: Callable[[], None]) -> int:
     again = "the same command goes on from what is done"
     ready()
     try:
-        flow(run)
+        flow(given)
     except StageFailed as error:
-        where = " in the folder of the run" if run.set else ""
+        where = " in the folder of the run" if own_folder else ""
         print(f"error: {error}\nmend that; {again}{where}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

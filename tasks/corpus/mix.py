@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator, model_validator
@@ -74,6 +74,11 @@ class MixParams(StageParams):
         """The columns whose values make a group."""
         return [level.by for level in self.levels] or ["source"]
 
+    @property
+    def budget_bytes(self) -> float | None:
+        """The size asked for, in bytes of text; None: as much as there is."""
+        return self.tokens * self.bytes_per_token if self.tokens else None
+
 
 class MixReport(DocumentReport):
     """What the mixture holds."""
@@ -104,10 +109,10 @@ def mix(unique: Input, mixture: Output, params: MixParams, resources: Resources)
 
     carry_lineage(unique, mixture)
     with spark_session("mix", resources) as spark:
-        held_out = F.udf(_held_out(params), "boolean", useArrow=True)(F.col("content"))
+        held_out = F.udf(is_held_out(params), "boolean", useArrow=True)(F.col("content"))
         documents = read_documents(spark, unique).withColumn("held_out", held_out)
         sizes = _sizes(documents, params.columns)
-        planned = _planned(sizes, params)
+        planned = planned_groups(sizes, params)
         counts = write_layer(
             _drawn(documents, planned, params), mixture, "mix", params,
             extra=("split", "copy", "order"), order="order",
@@ -130,7 +135,7 @@ def mix(unique: Input, mixture: Output, params: MixParams, resources: Resources)
         train_documents=splits["train"],
         validation_documents=splits.get("validation", 0),
         train_bytes=total,
-        budget_bytes=round(_budget(params) or sum(sizes.values())),
+        budget_bytes=round(params.budget_bytes or sum(sizes.values())),
         grouped_by=params.columns,
         groups=[
             MixedGroup(
@@ -147,6 +152,26 @@ def mix(unique: Input, mixture: Output, params: MixParams, resources: Resources)
     )
 
 
+def planned_groups(sizes: Mapping[Group, int], params: MixParams) -> list[Planned]:
+    """How often each group is seen; ``sizes`` are the bytes of its text that is not held out.
+
+    Raises:
+        StageError: ``epochs`` or a weight names what is not there.
+    """
+    if params.levels:
+        return plan(sizes, params.levels, params.budget_bytes, params.maximum_epochs)
+    return fixed_epochs(sizes, params.epochs)
+
+
+def is_held_out(params: MixParams) -> Callable[[str], bool]:
+    """Tells from the hash of a document's content whether it is for validation."""
+
+    def drawn(content: str) -> bool:
+        return unit_interval(params.seed, "validation", content) < params.validation_share
+
+    return drawn
+
+
 def _sizes(documents: DataFrame, columns: list[str]) -> dict[Group, int]:
     """Bytes of the text that is not held out, by group; a group that is all held out has 0."""
     from pyspark.sql import functions as F
@@ -155,16 +180,6 @@ def _sizes(documents: DataFrame, columns: list[str]) -> dict[Group, int]:
     counted = F.sum(F.when(F.col("held_out"), 0).otherwise(F.octet_length("text"))).alias("bytes")
     rows = documents.groupBy(*values).agg(counted).collect()
     return {tuple(row[column] for column in columns): row["bytes"] for row in sorted(rows)}
-
-
-def _budget(params: MixParams) -> float | None:
-    return params.tokens * params.bytes_per_token if params.tokens else None
-
-
-def _planned(sizes: Mapping[Group, int], params: MixParams) -> list[Planned]:
-    if params.levels:
-        return plan(sizes, params.levels, _budget(params), params.maximum_epochs)
-    return fixed_epochs(sizes, params.epochs)
 
 
 def _drawn(documents: DataFrame, planned: list[Planned], params: MixParams) -> DataFrame:
@@ -206,13 +221,6 @@ def _copies(seed: int):
     def drawn(name: str, epochs: float) -> int:
         whole = int(epochs)
         return whole + (unit_interval(seed, "copies", name) < epochs - whole)
-
-    return drawn
-
-
-def _held_out(params: MixParams):
-    def drawn(content: str) -> bool:
-        return unit_interval(params.seed, "validation", content) < params.validation_share
 
     return drawn
 

@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent, indent
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
+
+from tasks.records import content_hash
 
 os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO")
 
@@ -100,6 +104,30 @@ class Project:
     def executions(self) -> list[str]:
         log = self.folder / "executions.log"
         return log.read_text().split() if log.exists() else []
+
+
+@pytest.fixture(scope="session")
+def write_domains() -> Callable[[Path, dict[str, int]], None]:
+    """Writes a layer with a hundred documents of each domain, of as many characters as are said."""
+
+    def write(layer: Path, characters: dict[str, int]) -> None:
+        rows = [
+            {"text": f"{domain} {number} ".ljust(size, "x"), "source": "web", "kind": "web", "language": "en",
+             "domain": domain, "license": "CC0"}
+            for domain, size in characters.items()
+            for number in range(100)
+        ]  # fmt: skip
+        (layer / "documents").mkdir(parents=True)
+        table = pa.Table.from_pylist([row | {"content": content_hash(row["text"])} for row in rows])
+        pq.write_table(table, layer / "documents" / "part-00000.parquet")
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def project_in() -> type[Project]:
+    """Begins a toy project in a folder."""
+    return Project
 
 
 @pytest.fixture

@@ -68,7 +68,8 @@ def test_ui_serves_runs_a_deployment_and_leaves_nothing_behind(journey):
         deployments = ask(f"{api}/deployments/filter", {})
         found = {deployment["entrypoint"]: deployment["id"] for deployment in deployments}
         assert set(found) == {
-            f"flows.{name}.{name}" for name in ("pipeline", "corpus", "pretraining", "alignment", "release")
+            f"flows.{name}.{name}"
+            for name in ("pipeline", "corpus", "pretraining", "alignment", "release", "rebalance")
         }
         run = ask(
             f"{api}/deployments/{found['flows.corpus.corpus']}/create_flow_run",

@@ -36,12 +36,7 @@ class Level(StageParams):
     @field_validator("weights")
     @classmethod
     def _are_shares(cls, weights: dict[str, float]) -> dict[str, float]:
-        for value, weight in weights.items():
-            if not 0 <= weight <= 1:
-                raise ValueError(f"the weight of {value} must be from 0 to 1, not {weight:g}")
-        if sum(weights.values()) > 1 + 1e-9:
-            raise ValueError(f"weights must not be more than 1 together, but are {sum(weights.values()):g}")
-        return weights
+        return check_shares(weights)
 
 
 @dataclass(frozen=True)
@@ -55,6 +50,20 @@ class Planned:
     """its share of the mixture by weights and temperatures"""
     epochs: float
     """how often it is seen; the cap included"""
+
+
+def check_shares(weights: dict[str, float]) -> dict[str, float]:
+    """The weights, if they can be shares of one whole.
+
+    Raises:
+        ValueError: one is not from 0 to 1, or they are more than 1 together.
+    """
+    for value, weight in weights.items():
+        if not 0 <= weight <= 1:
+            raise ValueError(f"the weight of {value} must be from 0 to 1, not {weight:g}")
+    if sum(weights.values()) > 1 + 1e-9:
+        raise ValueError(f"weights must not be more than 1 together, but are {sum(weights.values()):g}")
+    return weights
 
 
 def plan(
