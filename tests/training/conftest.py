@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from models.config import ModelConfig
 from models.hub import save_model
 from models.transformer import CausalLM, initialise
+from tasks.corpus.token_documents import documents_path, write_token_documents
 from tasks.training.chat import SPECIAL_TOKENS, ChatTokenizer, tokenizer_config
 
 TEXTS = [
@@ -79,8 +81,12 @@ def tiny_tokens(tiny_base: Path, tmp_path: Path) -> Path:
         name = f"{split}-{len(splits[split]):05d}.bin"
         # A walk with small strides: the next token can be learnt.
         tokens = np.cumsum(generator.integers(1, 4, size)) % 300
-        tokens.astype("<u2").tofile(directory / name)
-        splits[split].append({"file": name, "tokens": size, "documents": 1, "bytes": 4 * size, "sha256": "0"})
+        content = tokens.astype("<u2").tobytes()
+        (directory / name).write_bytes(content)
+        write_token_documents(documents_path(directory, name), [("0" * 32, 0, size)])
+        sha256 = hashlib.sha256(content).hexdigest()
+        entry = {"file": name, "tokens": size, "documents": 1, "bytes": 4 * size, "sha256": sha256}
+        splits[split].append(entry)
     chat = ChatTokenizer(tiny_base)
     index = {
         "dtype": "uint16",

@@ -1,3 +1,4 @@
+import hashlib
 import json
 import math
 import os
@@ -179,12 +180,26 @@ def test_two_runs_give_the_same_bytes_and_another_seed_others(tiny_tokens, tmp_p
 
 
 def test_an_overfit_of_1_2_3_predicts_the_next_token_not_the_one_after(tiny_tokens, tmp_path):
-    for name, size in (("train-00000.bin", 700), ("train-00001.bin", 501), ("validation-00000.bin", 130)):
-        (np.arange(size) % 3 + 1).astype("<u2").tofile(tiny_tokens / name)
+    index = json.loads((tiny_tokens / "index.json").read_text())
+    for entry in (entry for split in index["splits"].values() for entry in split):
+        content = (np.arange(entry["tokens"]) % 3 + 1).astype("<u2").tobytes()
+        (tiny_tokens / entry["file"]).write_bytes(content)
+        entry["sha256"] = hashlib.sha256(content).hexdigest()
+    (tiny_tokens / "index.json").write_text(json.dumps(index))
     run(tiny_tokens, tmp_path / "work", steps=60, optimizer=OptimizerParams(learning_rate=3e-2))
     model = load_model(tmp_path / "base")
     logits_BTV = model(torch.tensor([[1, 2, 3, 1, 2, 3]]))
     assert logits_BTV[0, 1:].argmax(-1).tolist() == [3, 1, 2, 3, 1]
+
+
+def test_a_flipped_byte_of_the_tokens_is_named_before_the_first_step(tiny_tokens, tmp_path):
+    path = tiny_tokens / "train-00001.bin"
+    content = bytearray(path.read_bytes())
+    content[400] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(StageError, match=r"train-00001.bin is not the file that index.json lists"):
+        run(tiny_tokens, tmp_path / "work")
+    assert not (tmp_path / "work" / "checkpoints").exists()
 
 
 def test_a_tokenizer_larger_than_the_embedding_is_an_error_before_training(tiny_tokens, tmp_path):
