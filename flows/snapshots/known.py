@@ -70,6 +70,13 @@ class Snapshot:
         return any(lock.stands_in(folder) for lock in self.locks)
 
     @property
+    def where(self) -> str:
+        """The working tree and the newest commit that record it, as far as there are such."""
+        committed = next((p for lock in self.locks for p in lock.places if p.commit), None)
+        folder = next((p for lock in self.locks for p in lock.places if p.folder is not None), None)
+        return ", ".join(str(place) for place in (folder, committed) if place)
+
+    @property
     def is_in_use(self) -> bool:
         """Whether any working tree's lock records it."""
         return any(lock.is_in_use for lock in self.locks)

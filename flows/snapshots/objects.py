@@ -92,7 +92,7 @@ class Objects:
 
     def __init__(self, repo: Repo, storage: StorageResources) -> None:
         self.repo = repo
-        self._storage = storage
+        self.storage = storage
         self.cache = Store("cache", str(repo.cache.local.path), repo.cache.local)
 
     @cached_property
@@ -102,7 +102,7 @@ class Objects:
         Raises:
             BadInput: one cannot be opened.
         """
-        return [self.remote(name) for name in (WARM, COLD) if getattr(self._storage, name)]
+        return [self.remote(name) for name in (WARM, COLD) if getattr(self.storage, name)]
 
     def remote(self, name: str) -> Store:
         """One of them, by its key.
@@ -110,7 +110,7 @@ class Objects:
         Raises:
             BadInput: it is not configured, or cannot be opened.
         """
-        where = getattr(self._storage, name)
+        where = getattr(self.storage, name)
         if not where:
             raise BadInput(
                 f"no place is configured: set `storage.{name}` in {RESOURCES} to a folder, a URL such as "

@@ -18,7 +18,7 @@ def differing_parameters(path: Path, stages: Mapping[str, Any]) -> dict[str, tup
     content = _load(path, "safe") or {}
     found = {}
     for section, recorded in _sections(stages):
-        old, new = dict(_leaves(recorded, section)), dict(_leaves(content.get(section), section))
+        old, new = dict(leaves(recorded, section)), dict(leaves(content.get(section), section))
         names = sorted(old.keys() | new.keys())
         found |= {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
     return found
@@ -35,18 +35,18 @@ def with_sections(path: Path, stages: Mapping[str, Any]) -> str:
     return out.getvalue()
 
 
-def _sections(stages: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for stage in stages.values():
-        yield from (stage.get("params") or {}).get(PARAMETERS, {}).items()
-
-
-def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+def leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Values under their dotted names; a list is a value."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from _leaves(inner, f"{name}.{key}")
+            yield from leaves(inner, f"{name}.{key}")
     else:
         yield name, value
+
+
+def _sections(stages: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for stage in stages.values():
+        yield from (stage.get("params") or {}).get(PARAMETERS, {}).items()
 
 
 def _load(path: Path, kind: str) -> Any:

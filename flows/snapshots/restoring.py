@@ -12,15 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from flows.git_command import git
-from flows.project import LOCK, PARAMETERS, BadInput
+from flows.project import LOCK, PARAMETERS, RESTORING, BadInput
 from flows.snapshots.known import Snapshot
 from flows.snapshots.locks import Lock, known_locks
 from flows.snapshots.objects import FOLDER, Objects, file_md5
 from flows.snapshots.restored_parameters import differing_parameters, with_sections
 from flows.snapshots.transfers import REQUIRED, pull
-
-JOURNAL = "data/.restoring.json"
-"""What is left to be renamed; it exists only in the moment in which everything changes."""
 
 
 @dataclass
@@ -51,8 +48,11 @@ def restore(project: Path, objects: Objects, snapshot: Snapshot, *, parameters: 
     stages = _stages(snapshot.lock.text)
     wanted = {path: outs[path] for stage in stages.values() for path in _outputs_of(stage) if path in outs}
     done = Restored()
-    with _writing(objects, [project / path for path in wanted]):
+    with _writing(objects, [project / path for path in wanted]), _swept(project, wanted):
         _refuse_unsaved(project, objects, snapshot)
+        done.parameters = differing_parameters(project / PARAMETERS, stages)
+        if parameters and done.parameters:
+            _refuse_uncommitted(project)
         pull(objects, objects.remotes, wanted)
         moves: list[tuple[Path, Path]] = []
         for path, output in wanted.items():
@@ -64,9 +64,7 @@ def restore(project: Path, objects: Objects, snapshot: Snapshot, *, parameters: 
                 continue
             moves.append((_lay(objects, output, project / path), project / path))
             done.outputs.append(path)
-        done.parameters = differing_parameters(project / PARAMETERS, stages)
         if parameters and done.parameters:
-            _refuse_uncommitted(project)
             text = with_sections(project / PARAMETERS, stages)
             moves.append((_lay_text(project / PARAMETERS, text), project / PARAMETERS))
             done.parameters = {}
@@ -83,7 +81,7 @@ def restore(project: Path, objects: Objects, snapshot: Snapshot, *, parameters: 
 
 def finish_restore(project: Path) -> bool:
     """Do what a journal says is left to be done; returns whether there was one."""
-    journal = project / JOURNAL
+    journal = project / RESTORING
     if not journal.is_file():
         return False
     for laid, target in json.loads(journal.read_text("utf-8"))["moves"]:
@@ -127,6 +125,28 @@ def _writing(objects: Objects, paths: Iterable[Path]) -> Iterator[None]:
             yield
     except LockError as error:
         raise BadInput(f"a stage is at work on the layers: {error}") from None
+
+
+@contextmanager
+def _swept(project: Path, outputs: Iterable[str]) -> Iterator[None]:
+    """Nothing that was laid stays: not of a restore that was killed, and not of this one."""
+    paths = [project / path for path in (*outputs, *REQUIRED, LOCK, PARAMETERS, RESTORING)]
+
+    def sweep() -> None:
+        for path in paths:
+            _remove(_beside(path))
+
+    sweep()
+    try:
+        yield
+    finally:
+        if not (project / RESTORING).exists():
+            sweep()
+
+
+def _beside(path: Path) -> Path:
+    """Where what is to take a path's place is laid."""
+    return path.with_name(f".{path.name}.restored")
 
 
 def _refuse_unsaved(project: Path, objects: Objects, snapshot: Snapshot) -> None:
@@ -207,8 +227,7 @@ def _lay(objects: Objects, output: str, path: Path) -> Path:
     from dvc_data.hashfile.hash_info import HashInfo
     from dvc_objects.fs.local import LocalFileSystem
 
-    laid = path.with_name(f".{path.name}.restored")
-    _remove(laid)
+    laid = _beside(path)
     laid.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".json" and not output.endswith(FOLDER):  # a report is never a link: stages write it
         shutil.copyfile(objects.cache.path(output), laid)
@@ -221,7 +240,7 @@ def _lay(objects: Objects, output: str, path: Path) -> Path:
 
 
 def _lay_text(path: Path, text: str) -> Path:
-    laid = path.with_name(f".{path.name}.restored")
+    laid = _beside(path)
     with laid.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
@@ -230,7 +249,7 @@ def _lay_text(path: Path, text: str) -> Path:
 
 
 def _write_journal(project: Path, moves: list[tuple[Path, Path]]) -> None:
-    journal = project / JOURNAL
+    journal = project / RESTORING
     content = {"moves": [[str(path.relative_to(project)) for path in move] for move in moves]}
     _lay_text(journal, json.dumps(content, indent=1)).replace(journal)
 
