@@ -137,7 +137,7 @@ def _print_reached(
         origin = f"{story.facts.get('source')}, {story.facts.get('origin')}"
         print(f"  collected from: {origin}\n  layers here: {', '.join(story.layers) or 'none'}")
     for one in found:
-        where = f"snapshot {one.snapshot.short} ({one.snapshot.lock.places[0]})"
+        where = f"snapshot {one.snapshot.short} ({one.snapshot.where})"
         if one.copies is None and not one.ranges:
             print(f"  {where}: its documents are not on this machine; `gristmill pull {one.snapshot.short}`")
             print("    then `gristmill forget` tells more of a document that is not forgotten yet")
@@ -168,12 +168,16 @@ def _print_remains(story: Story | None, found: Iterable[InSnapshot], remotes: Se
     """Where the text still lies, and what removes it."""
     print("\nits text still lies in")
     if story is not None:
-        print(f"  the source {story.facts.get('source')}, {story.facts.get('origin')}: remove it there, or")
-        print("    data/raw and data/scored are made with it again (clean is what keeps it out)")
+        print(f"  the source {story.facts.get('source')}, {story.facts.get('origin')}, and in data/raw and")
+        print(
+            "    data/scored, which are made of it: clean is what keeps it out; remove it from the source too"
+        )
     names = [one.snapshot.short for one in found if one.holds or one.copies is None]
     if names:
         remote = f", and in {' and '.join(remotes)} if they were pushed" if remotes else ""
-        print(f"  the layers of snapshots made before{remote}: when none of them is a working tree's,")
-        print(f"    `gristmill snapshot prune {' '.join(names)} --without-copy --from-remotes` drops them")
+        print(f"  the layers of snapshots made before{remote}; these commands drop those of a snapshot")
+        print("    that is no working tree's:")
+        for name in names:
+            print(f"    gristmill snapshot prune {name} --without-copy --from-remotes")
     print("  pages of examples: reports/, work/review; they are written anew by their commands")
     print("models that learnt from it stay as they are: train them again")

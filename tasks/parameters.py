@@ -124,7 +124,9 @@ def nearest(word: str, known: list[str]) -> str:
     return f"did you mean `{close[0]}`?" if close else f"known are: {', '.join(sorted(known))}"
 
 
-_Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # by libyaml where it is there: twenty times as fast
+_Safe: Any = getattr(
+    yaml, "CSafeLoader", yaml.SafeLoader
+)  # by libyaml where it is there: twenty times as fast
 
 
 class _Loader(_Safe):

@@ -61,7 +61,9 @@ class Retention(_Section):
     """How many of the newest snapshots keep each layer in DVC's cache on this machine; empty: all."""
 
     raw: int | None = Field(default=None, ge=1, description="data/raw")
-    clean: int | None = Field(default=None, ge=1, description="data/scored to data/mixture, data/profile.json")
+    clean: int | None = Field(
+        default=None, ge=1, description="data/scored to data/mixture, data/profile.json"
+    )
     tokens: int | None = Field(default=None, ge=1, description="data/snapshot and data/tokens")
 
 

@@ -43,12 +43,6 @@ class Lock:
         found = (out for stage in self.stages.values() for out in stage.get("outs", []))
         return {out["path"]: str(out["md5"]) for out in found if "md5" in out}
 
-    @cached_property
-    def code(self) -> dict[str, str]:
-        """The hash of each file that a stage depends on and no stage makes, by its path."""
-        found = (dep for stage in self.stages.values() for dep in stage.get("deps", []))
-        return {dep["path"]: dep["md5"] for dep in found if "md5" in dep and dep["path"] not in self.outs}
-
     @property
     def commit(self) -> str:
         """The newest commit that has it; empty if none has."""

@@ -49,8 +49,8 @@ def compare_documents(
     """Compare the documents in two lists of Parquet files.
 
     The rows are cut into ranges of the id, each small enough to be joined in memory; ``scratch`` is a folder
-    that may be written to meanwhile. ``ids`` receives a JSON object a line, ``change`` and ``id``, in the order
-    of the ids.
+    that may be written to meanwhile. ``ids`` receives a JSON object a line, ``change`` and ``id``, in the
+    order of the ids.
     """
     rows = sum(_rows(path) for path in [*before, *after])
     buckets = max(1, -(-rows // bucket_rows))

@@ -56,7 +56,7 @@ def test_the_differences_do_not_depend_on_how_the_rows_are_cut(
     paths = [
         write(tmp_path / name, list(rows.values()), parts) for name, rows in (("a", before), ("b", after))
     ]
-    found = compare_documents(*paths, tmp_path / "scratch", told, bucket_rows)
+    found = compare_documents(paths[0], paths[1], tmp_path / "scratch", told, bucket_rows)
     expected = {rows[n]["id"]: "removed" for rows in (before,) for n in before.keys() - after.keys()}
     expected |= {after[n]["id"]: "added" for n in after.keys() - before.keys()}
     expected |= {before[n]["id"]: "changed" for n in before.keys() & after.keys() if before[n] != after[n]}
