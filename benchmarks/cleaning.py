@@ -101,10 +101,11 @@ def _run(corpus: Path, folder: Path, resources: Resources) -> dict[str, float]:
         )
         for path in sorted(corpus.glob("*.gz"))
     ]  # fmt: skip
-    marks, raw, scored, cleaned = (
-        folder / f"{corpus.name}-{name}" for name in ("marks", "raw", "scored", "clean")
+    marks, nothing, raw, scored, cleaned = (
+        folder / f"{corpus.name}-{name}" for name in ("marks", "forgotten", "raw", "scored", "clean")
     )
     marks.write_text("{}")
+    nothing.touch()
     collect(corpus, marks, raw, CollectParams(sources=sources), resources)
     languages = sorted(path.stem for path in LISTS.glob("*.txt"))
     scoring = ScoreParams(
@@ -118,7 +119,7 @@ def _run(corpus: Path, folder: Path, resources: Resources) -> dict[str, float]:
     with watched_memory() as peaks:
         for name, stage in (
             ("score", lambda: score(raw, LISTS, SETS, scored, scoring, resources)),
-            ("clean", lambda: clean(scored, LISTS, cleaned, CleanParams(), resources)),
+            ("clean", lambda: clean(scored, LISTS, nothing, cleaned, CleanParams(), resources)),
         ):
             started = time.perf_counter()
             reports.append(stage())

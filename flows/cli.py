@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.project import RESOURCES, BadInput, find_project
+from flows.project import RESOURCES, RESTORING, BadInput, find_project
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -133,6 +133,37 @@ def _parser() -> argparse.ArgumentParser:
 
     _command(commands, "advance", _advance, "let the next run go on from this one, with what is new since")
 
+    snapshot = _command(commands, "snapshot", None, "list, compare, verify, restore and prune snapshots")
+    actions = snapshot.add_subparsers(required=True, metavar="ACTION")
+    _command(actions, "list", _snapshot_list, "show every snapshot that a commit or the working tree records")
+    diff = _command(actions, "diff", _snapshot_diff, "tell how two snapshots differ")
+    diff.add_argument("before", metavar="A", help="a snapshot's name, or its beginning")
+    diff.add_argument("after", metavar="B", help="another one")
+    diff.add_argument("--ids", type=Path, metavar="FILE", help="for the ids of all that differs (JSON Lines)")
+    check = _command(actions, "verify", _snapshot_verify, "check the files of a snapshot and its layers")
+    check.add_argument("snapshot", nargs="?", metavar="A", help="(default: that of the working tree)")
+    restore = _command(actions, "restore", _snapshot_restore, "bring a snapshot's layers back into data/")
+    restore.add_argument("snapshot", metavar="A", help="its name, or its beginning")
+    restore.add_argument("--params", action="store_true", help="set the parameters that made it, too")
+    prune = _command(actions, "prune", _snapshot_prune, "drop from the cache what storage.retention lets go")
+    prune.add_argument("snapshots", nargs="*", metavar="A", help="drop the layers of these instead")
+    prune.add_argument("--dry-run", action="store_true", help="only tell what would go")
+    prune.add_argument("--without-copy", action="store_true", help="also what no remote has")
+    prune.add_argument("--from-remotes", action="store_true", help="drop those of A from the remotes, too")
+
+    for name, function, what in (
+        ("push", _push, "copy a snapshot and what was made of it to a remote"),
+        ("pull", _pull, "copy it from a remote into DVC's cache"),
+    ):
+        transfer = _command(commands, name, function, what)
+        transfer.add_argument("snapshot", nargs="?", metavar="SNAPSHOT", help="(default: the working tree's)")
+        transfer.add_argument("--cold", action="store_true", help="storage.cold in place of storage.remote")
+
+    forget = _command(commands, "forget", _forget, "keep a document out of all later snapshots")
+    forget.add_argument("id", metavar="ID", help="the document's id, or its beginning")
+    forget.add_argument("--reason", default="", metavar="TEXT", help="for the record, without personal data")
+    forget.add_argument("--with-duplicates", action="store_true", help="its near-duplicates as well")
+
     report = _command(commands, "report", _report, "show the report of the last run")
     report.add_argument("--no-open", action="store_true", help="print the path only")
 
@@ -141,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(
-    commands: Any, name: str, function: Callable[[argparse.Namespace], int], summary: str
+    commands: Any, name: str, function: Callable[[argparse.Namespace], int] | None, summary: str
 ) -> argparse.ArgumentParser:
     parser = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
     parser.set_defaults(command=function)
@@ -233,7 +264,7 @@ def _ui(arguments: argparse.Namespace) -> int:
 def _chat(arguments: argparse.Namespace) -> int:
     from tasks.release.chat import ChatError, Sampling, chat, open_model
 
-    directory = arguments.model or find_project() / "artifacts" / "release"
+    directory = arguments.model or _project() / "artifacts" / "release"
     try:
         sampling = Sampling(arguments.temperature, arguments.top_p, arguments.max_tokens, arguments.seed)
         chat(open_model(directory), sampling, arguments.prompt)
@@ -243,25 +274,21 @@ def _chat(arguments: argparse.Namespace) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    from tasks.corpus.explain import UnknownDocument, explain, render
+    from flows.forget_commands import explain
 
-    try:
-        print(render(explain(find_project() / "data", arguments.id)))
-    except UnknownDocument as error:
-        raise BadInput(str(error)) from None
-    return 0
+    return explain(_project(), arguments.id)
 
 
 def _trace(arguments: argparse.Namespace) -> int:
     from flows.training_commands import trace
 
-    return trace(find_project(), arguments.step, arguments.sequence)
+    return trace(_project(), arguments.step, arguments.sequence)
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
     from flows.corpus_commands import sweep
 
-    return sweep(find_project(), arguments)
+    return sweep(_project(), arguments)
 
 
 def _verdicts(arguments: argparse.Namespace) -> int:
@@ -296,8 +323,58 @@ def _advance(arguments: argparse.Namespace) -> int:
     return advance(_enter_project())
 
 
+def _snapshot_list(arguments: argparse.Namespace) -> int:
+    from flows.snapshot_commands import list_snapshots
+
+    return list_snapshots(_enter_project())
+
+
+def _snapshot_diff(arguments: argparse.Namespace) -> int:
+    from flows.snapshot_diff import diff
+
+    ids = arguments.ids and arguments.ids.absolute()
+    project = _enter_project()
+    return diff(project, arguments.before, arguments.after, ids, _work(project))
+
+
+def _snapshot_verify(arguments: argparse.Namespace) -> int:
+    from flows.snapshot_commands import verify
+
+    return verify(_enter_project(), arguments.snapshot)
+
+
+def _snapshot_restore(arguments: argparse.Namespace) -> int:
+    from flows.snapshot_commands import restore
+
+    return restore(_enter_project(), arguments.snapshot, parameters=arguments.params)
+
+
+def _snapshot_prune(arguments: argparse.Namespace) -> int:
+    from flows.storage_commands import prune
+
+    return prune(_enter_project(), arguments)
+
+
+def _push(arguments: argparse.Namespace) -> int:
+    from flows.storage_commands import push
+
+    return push(_enter_project(), arguments.snapshot, cold=arguments.cold)
+
+
+def _pull(arguments: argparse.Namespace) -> int:
+    from flows.storage_commands import pull
+
+    return pull(_enter_project(), arguments.snapshot, cold=arguments.cold)
+
+
+def _forget(arguments: argparse.Namespace) -> int:
+    from flows.forget_commands import forget
+
+    return forget(_enter_project(), arguments.id, arguments.reason, with_duplicates=arguments.with_duplicates)
+
+
 def _report(arguments: argparse.Namespace) -> int:
-    page = find_project() / "reports" / "index.html"
+    page = _project() / "reports" / "index.html"
     if not page.exists():
         raise BadInput(f"there is no report yet ({page}): `gristmill run` makes it")
     print(page)
@@ -312,15 +389,25 @@ def _report(arguments: argparse.Namespace) -> int:
 def _doctor(arguments: argparse.Namespace) -> int:
     from flows.doctor import examine
 
-    findings = examine(find_project())
+    findings = examine(_project())
     for finding in findings:
         print(finding)
     return int(any(finding.verdict == "fail" for finding in findings))
 
 
 def _enter_project() -> Path:
-    project = find_project()
+    project = _project()
     os.chdir(project)
+    return project
+
+
+def _project() -> Path:
+    """The project, after what an interrupted restore of a snapshot left to be done."""
+    project = find_project()
+    if (project / RESTORING).exists():
+        from flows.snapshots.restoring import finish_restore
+
+        finish_restore(project)
     return project
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 PARAMETERS = "params.yaml"
 RESOURCES = "resources.yaml"
 LOCK = "dvc.lock"
+RESTORING = "data/.restoring.json"
+"""What an interrupted restore of a snapshot left to be done (flows/snapshots/restoring.py)."""
 
 
 class BadInput(Exception):

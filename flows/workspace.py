@@ -20,9 +20,10 @@ from prefect.runtime import flow_run
 from flows.checks import check_parameters
 from flows.graph import Graph, inspect_graph
 from flows.logs import explain_failures_briefly
-from flows.project import PARAMETERS, RESOURCES, BadInput, find_project
+from flows.project import PARAMETERS, RESOURCES, RESTORING, BadInput, find_project
 from flows.run_parameters import RunParameters
 from flows.shared_java import SharedJava
+from flows.snapshots.restoring import finish_restore
 from flows.stage import Outcome, run_stage
 from flows.tracking import FLOW_RUN_TAG, Tracking, anchored, run_directory, spool_root
 from flows.worktree import Worktree, commit_tags, discard, open_worktree, record, untracked
@@ -98,6 +99,8 @@ def workspace(run: RunParameters, *stages: str) -> Iterator[Workspace]:
     explain_failures_briefly()
     log = _logger()
     project = find_project()
+    if (project / RESTORING).exists():
+        finish_restore(project)
     graph, changed = inspect_graph(project)
     graph.check_names(stages)
     name = run.name or _plain(flow_run.name or "") or time.strftime("run-%Y%m%dT%H%M%S")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flows.git_command import git
 from flows.graph import Graph
 from flows.project import LOCK, PARAMETERS, BadInput, module_command, program_environment
 from tasks.links import link_or_copy
@@ -50,7 +50,7 @@ def open_worktree(
             f"remove it with `git worktree remove --force {root}; git worktree prune; git branch -D {branch}`"
         )
     base = _commit_of_now(top, name)
-    _git(top, "worktree", "add", "--quiet", "-b", branch, str(root), base)
+    git(top, "worktree", "add", "--quiet", "-b", branch, str(root), base)
     tree = Worktree(folder, branch, name)
     try:
         for needed in ("dvc.yaml", ".dvc/config"):
@@ -68,37 +68,37 @@ def open_worktree(
 
 def record(tree: Worktree, changes: list[str]) -> str:
     """Commit ``dvc.lock`` and ``params.yaml`` once on the run's branch; returns the commit."""
-    _git(tree.folder, "add", "--force", LOCK, PARAMETERS)
+    git(tree.folder, "add", "--force", LOCK, PARAMETERS)
     message = [_subject(tree.name), "\n".join(changes)]
-    _git(
+    git(
         tree.folder, "-c", "commit.gpgsign=false", "commit", "--quiet", "--no-verify", "--allow-empty",
         *(part for text in message if text for part in ("-m", text)), "--", LOCK, PARAMETERS,
     )  # fmt: skip
-    return _git(tree.folder, "rev-parse", "HEAD")
+    return git(tree.folder, "rev-parse", "HEAD")
 
 
 def discard(project: Path, tree: Worktree) -> None:
     """Remove a worktree and its branch, as if it had never been made."""
-    root = Path(_git(tree.folder, "rev-parse", "--show-toplevel")) if tree.folder.exists() else tree.folder
-    _git(project, "worktree", "remove", "--force", str(root))
-    _git(project, "branch", "--quiet", "-D", tree.branch)
+    root = Path(git(tree.folder, "rev-parse", "--show-toplevel")) if tree.folder.exists() else tree.folder
+    git(project, "worktree", "remove", "--force", str(root))
+    git(project, "branch", "--quiet", "-D", tree.branch)
 
 
 def untracked(project: Path) -> list[str]:
     """Files that git neither tracks nor ignores: a worktree does not have them."""
     own = {LOCK, PARAMETERS}
-    found = _git(project, "ls-files", "--others", "--exclude-standard").splitlines()
+    found = git(project, "ls-files", "--others", "--exclude-standard").splitlines()
     return [path for path in found if path not in own]
 
 
 def commit_tags(folder: Path) -> dict[str, str]:
     """Commit, branch and state of a folder, as tags; empty outside git."""
     try:
-        commit = _git(folder, "rev-parse", "--verify", "HEAD")
+        commit = git(folder, "rev-parse", "--verify", "HEAD")
     except BadInput:
         return {}
-    branch = _git(folder, "rev-parse", "--abbrev-ref", "HEAD")
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    branch = git(folder, "rev-parse", "--abbrev-ref", "HEAD")
+    changed = git(folder, "status", "--porcelain", "--untracked-files=no")
     return {
         "git.commit": commit,
         "git.branch": branch,
@@ -148,11 +148,11 @@ def _keep(project: Path, folder: Path, kept: Path) -> None:
 
 def _commit_of_now(top: Path, name: str) -> str:
     """HEAD, or a commit on top of it that holds the uncommitted changes; touches neither index nor branch."""
-    stash = _git(top, "stash", "create")
+    stash = git(top, "stash", "create")
     if not stash:
         return "HEAD"
     message = f"Uncommitted changes at the start of run {name}"
-    return _git(top, "commit-tree", f"{stash}^{{tree}}", "-p", "HEAD", "-m", message)
+    return git(top, "commit-tree", f"{stash}^{{tree}}", "-p", "HEAD", "-m", message)
 
 
 def _is_unfinished(root: Path, folder: Path, name: str, parameters: str) -> bool:
@@ -160,7 +160,7 @@ def _is_unfinished(root: Path, folder: Path, name: str, parameters: str) -> bool
     if not (root / ".git").exists() or not (folder / PARAMETERS).is_file():
         return False
     same = (folder / PARAMETERS).read_text("utf-8") == parameters
-    return same and _git(root, "log", "-1", "--format=%s") != _subject(name)
+    return same and git(root, "log", "-1", "--format=%s") != _subject(name)
 
 
 def _subject(name: str) -> str:
@@ -168,7 +168,7 @@ def _subject(name: str) -> str:
 
 
 def _exists(project: Path, branch: str) -> bool:
-    return bool(_git(project, "branch", "--list", branch))
+    return bool(git(project, "branch", "--list", branch))
 
 
 def _repository(project: Path) -> tuple[Path, str]:
@@ -178,41 +178,14 @@ def _repository(project: Path) -> tuple[Path, str]:
             "changed parameters need git, which is not installed; or edit params.yaml and run that"
         )
     try:
-        top = _git(project, "rev-parse", "--show-toplevel")
+        top = git(project, "rev-parse", "--show-toplevel")
     except BadInput:
         raise BadInput(
             f"{project} is not in a git repository: changed parameters get a branch of their own. Run "
             "`git init` and commit, or edit params.yaml and run that"
         ) from None
     try:
-        _git(project, "rev-parse", "--verify", "HEAD")
+        git(project, "rev-parse", "--verify", "HEAD")
     except BadInput:
         raise BadInput(f"the git repository {top} has no commit yet: commit the project first") from None
-    return Path(top), _git(project, "rev-parse", "--show-prefix")
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-c", "core.quotePath=false", *arguments],
-        cwd=folder,
-        env=os.environ | _identity(folder, arguments),
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise BadInput(f"`git {' '.join(arguments)}` failed in {folder}: {done.stderr.strip()}")
-    return done.stdout.strip()
-
-
-def _identity(folder: Path, arguments: tuple[str, ...]) -> dict[str, str]:
-    """Who commits, where git does not know."""
-    if not {"commit", "commit-tree", "stash"} & set(arguments):
-        return {}
-    known = subprocess.run(["git", "var", "GIT_COMMITTER_IDENT"], cwd=folder, capture_output=True)
-    if known.returncode == 0:
-        return {}
-    return {
-        f"GIT_{role}_{what}": value
-        for role in ("AUTHOR", "COMMITTER")
-        for what, value in (("NAME", "Gristmill"), ("EMAIL", "gristmill@localhost"))
-    }
+    return Path(top), git(project, "rev-parse", "--show-prefix")

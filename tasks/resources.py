@@ -57,6 +57,24 @@ class ServerResources(_Section):
     mlflow_port: int = Field(default=5000, ge=1, le=65535)
 
 
+class Retention(_Section):
+    """How many of the newest snapshots keep each layer in DVC's cache on this machine; empty: all."""
+
+    raw: int | None = Field(default=None, ge=1, description="data/raw")
+    clean: int | None = Field(
+        default=None, ge=1, description="data/scored to data/mixture, data/profile.json"
+    )
+    tokens: int | None = Field(default=None, ge=1, description="data/snapshot and data/tokens")
+
+
+class StorageResources(_Section):
+    """Where copies of snapshots go: a folder, a URL (s3://bucket/place), or the name of a remote of DVC's."""
+
+    remote: str | None = Field(default=".dvc/storage", description="what `gristmill push` fills")
+    cold: str | None = Field(default=None, description="what `gristmill push --cold` fills")
+    retention: Retention = Retention()
+
+
 class Resources(_Section):
     """All of ``resources.yaml``."""
 
@@ -67,6 +85,7 @@ class Resources(_Section):
     training: TrainingResources = TrainingResources()
     tracking: TrackingResources = TrackingResources()
     servers: ServerResources = ServerResources()
+    storage: StorageResources = StorageResources()
 
     @property
     def kept(self) -> Path:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.corpus.forgotten import ForgottenDocuments, forgotten_documents, read_forgotten
 from tasks.corpus.lexicons.lists import Lexicon, LexiconParams, read_lexicon
 from tasks.corpus.perplexity.buckets import Histogram, cutoffs, histogram, perplexity_of
 from tasks.corpus.policies.judgement import Judge, judge_batch
@@ -47,13 +48,18 @@ class CleanReport(DocumentReport):
 
 @stage
 def clean(
-    scored: Input, lexicons: Input, clean: Output, params: CleanParams, resources: Resources
+    scored: Input,
+    lexicons: Input,
+    forgotten: Input,
+    clean: Output,
+    params: CleanParams,
+    resources: Resources,
 ) -> CleanReport:
     """Hold the rules against the signals of every document, and mask what is kept.
 
     Raises:
-        StageError: if a rule or an action needs something that `score` did not measure, or a rule names a
-            source that is none.
+        StageError: if ``forgotten`` has a line that is no entry, a rule or an action needs something that
+            `score` did not measure, or a rule names a source that is none.
     """
     made_by = {entry["stage"]: entry["parameters"] for entry in read_lineage(scored)}
     if "score" not in made_by:
@@ -62,12 +68,13 @@ def clean(
     _refuse_unknown_sources(made_by, params)
     lists = _masked_lists(scoring, lexicons, params)
     _refuse_unmeasured(scoring, params)
+    listed = forgotten_documents(read_forgotten(forgotten))
     carry_lineage(scored, clean)
     with spark_session("clean", resources) as spark:
         documents = read_documents(spark, scored)
         cuts = cutoffs(_perplexities(documents), params.bucket_shares)
         judged = documents.mapInArrow(
-            _judged(params, cuts, lists), schema(DOCUMENT_COLUMNS | JUDGEMENT_COLUMNS)
+            _judged(params, cuts, lists, listed), schema(DOCUMENT_COLUMNS | JUDGEMENT_COLUMNS)
         )
         counts = write_layer(judged, clean, "clean", params)
         masked = _masked(spark, clean)
@@ -160,14 +167,17 @@ def _binned(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBa
 
 
 def _judged(
-    params: CleanParams, cuts: dict[str, tuple[int, int]], lists: list[Lexicon]
+    params: CleanParams,
+    cuts: dict[str, tuple[int, int]],
+    lists: list[Lexicon],
+    forgotten: ForgottenDocuments,
 ) -> Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
     """Judges the batches of a partition, in a worker."""
 
     def judged(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         from tasks.corpus.lexicons.matching import Lexicons
 
-        judge = Judge(params, cuts, Lexicons(lists) if lists else None)
+        judge = Judge(params, cuts, Lexicons(lists) if lists else None, forgotten)
         for batch in batches:
             yield judge_batch(batch, judge)
 

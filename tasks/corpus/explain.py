@@ -22,6 +22,10 @@ class UnknownDocument(Exception):
     """No document has this id, or several begin with it."""
 
 
+class AmbiguousDocument(UnknownDocument):
+    """Several documents' ids begin so."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """A line of a ledger."""
@@ -64,6 +68,18 @@ def explain(data: Path, prefix: str) -> Story:
     if not any((data / layer).is_dir() for layer in LAYERS):
         raise UnknownDocument(f"{data} has no documents yet: `gristmill run corpus` makes them")
     return _story(data, _complete(data, prefix))
+
+
+def contents_of(data: Path, name: str) -> list[str]:
+    """The hashes of a document's text as it was scored and as it was cleaned; as collected if it was not."""
+    import pyarrow.compute as pc
+
+    found = {
+        layer: _rows(data / layer / "documents", pc.field("id") == name, ("content",))
+        for layer in ("scored", "clean", "raw")
+    }
+    rows = [*found["scored"], *found["clean"]] or found["raw"]
+    return sorted({row["content"] for row in rows})
 
 
 def render(story: Story) -> str:
@@ -130,7 +146,7 @@ def _complete(data: Path, prefix: str) -> str:
         raise UnknownDocument(f"no document's id begins with {prefix}")
     if len(found) > 1:
         shown = ", ".join(sorted(found)[:5])
-        raise UnknownDocument(
+        raise AmbiguousDocument(
             f"{len(found)} documents' ids begin with {prefix}: {shown}{', …' * (len(found) > 5)}"
         )
     return found.pop()

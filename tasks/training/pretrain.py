@@ -77,7 +77,8 @@ def pretrain(
     """Train a language model on token files, from new weights or from the newest checkpoint.
 
     Raises:
-        StageError: if the tokens do not fit their index, the tokenizer or the parameters.
+        StageError: if a file of tokens is not the one that their index lists, or they do not fit their index,
+            the tokenizer or the parameters.
         ParameterError, CheckpointError, TrainingDiverged, OSError: as `trainer.fit`.
     """
     from models.transformer import CausalLM, initialise
@@ -87,10 +88,12 @@ def pretrain(
     from tasks.training.model_directory import write_model
     from tasks.training.precision import choose_device, resolve_precision
     from tasks.training.token_files import PackedSequences, TokenStream
+    from tasks.training.token_integrity import verify_tokens
 
     keep_freed_memory()
     tracker = tracker or Tracker()
     index = read_index(tokens)
+    verify_tokens(tokens, index)
     config = _model_config(params, index, tokens)
     train, validation = PackedSequences(tokens, index), TokenStream(tokens, index, "validation")
     batches = PackedBatches(train, params.context, params.batch_size, params.seed)

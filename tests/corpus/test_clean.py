@@ -29,6 +29,8 @@ def cleaned(collected: Callable[..., Path], tmp_path: Path, resources: Resources
     lexicons = tmp_path / "lexicons"
     lexicons.mkdir()
     (lexicons / "ships.txt").write_text("ship\n", "utf-8")
+    forgotten = tmp_path / "forgotten.jsonl"
+    forgotten.touch()
 
     def run(
         *texts: str, params: CleanParams | None = None, scoring: ScoreParams | None = None, **given
@@ -38,7 +40,8 @@ def cleaned(collected: Callable[..., Path], tmp_path: Path, resources: Resources
             score(collected(*texts, **given), lexicons, lexicons, tmp_path / "scored", scoring, resources)
         here = resources.model_copy(update={"work": tmp_path / "work"})
         params = params or CleanParams(presets=[])
-        return clean(tmp_path / "scored", lexicons, tmp_path / "clean", params, here), tmp_path / "clean"
+        layer = tmp_path / "clean"
+        return clean(tmp_path / "scored", lexicons, forgotten, layer, params, here), layer
 
     return run
 
@@ -128,7 +131,7 @@ def test_a_layer_that_was_not_scored_is_refused(
     collected: Callable[..., Path], tmp_path: Path, resources: Resources
 ) -> None:
     with pytest.raises(StageError, match="run the stage `score` first"):
-        clean(collected(PROSE), tmp_path, tmp_path / "clean", CleanParams(), resources)
+        clean(collected(PROSE), tmp_path, tmp_path, tmp_path / "clean", CleanParams(), resources)
 
 
 def test_a_document_that_is_cleaned_again_stays_as_it_is(
@@ -140,7 +143,8 @@ def test_a_document_that_is_cleaned_again_stays_as_it_is(
     )
     params = CleanParams(presets=[], lexicons=[LexiconAction(lexicon="ships", action="mask")])
     _, layer = cleaned(*texts, params=params, scoring=scoring)
-    clean(layer, tmp_path / "lexicons", tmp_path / "again", params, resources)
+    inputs = (layer, tmp_path / "lexicons", tmp_path / "forgotten.jsonl")
+    clean(*inputs, tmp_path / "again", params, resources)
     before = documents_of(layer)
     assert all("perplexity_bucket" in document["meta"] for document in before)
     assert documents_of(tmp_path / "again") == before

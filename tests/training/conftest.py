@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -125,6 +126,22 @@ def write_token_files(
         "special_tokens": {"bos": chat.bos_id, "eos": chat.eos_id, "pad": chat.pad_id},
         "begins": True, "ends": True, "tokenizer": [], "splits": splits,
     }  # fmt: skip
+    (directory / "index.json").write_text(json.dumps(index), "utf-8")
+    list_checksums(directory)
+
+
+def list_checksums(directory: Path) -> None:
+    """Write the checksums of the files as they are into the index that lists them."""
+    index = json.loads((directory / "index.json").read_text())
+
+    def fill(content: Any) -> None:
+        for inner in content.values() if isinstance(content, dict) else content:
+            if isinstance(inner, dict | list):
+                fill(inner)
+        if isinstance(content, dict) and "sha256" in content:
+            content["sha256"] = hashlib.sha256((directory / content["file"]).read_bytes()).hexdigest()
+
+    fill(index)
     (directory / "index.json").write_text(json.dumps(index), "utf-8")
 
 

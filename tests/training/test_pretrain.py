@@ -20,6 +20,7 @@ from tasks.resources import Resources, TrainingResources
 from tasks.stage import StageError
 from tasks.training.pretrain import ModelParams, PretrainParams, PretrainReport, pretrain
 from tasks.training.trainer import OptimizerParams
+from tests.training.conftest import list_checksums
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ModelParams(hidden_size=32, layers=2, heads=4, kv_heads=2, intermediate_size=64)
@@ -185,10 +186,21 @@ def test_two_runs_give_the_same_bytes_and_another_seed_others(tiny_tokens, tmp_p
 def test_an_overfit_of_1_2_3_predicts_the_next_token_not_the_one_after(tiny_tokens, tmp_path):
     for path in tiny_tokens.glob("*.bin"):
         (np.arange(len(np.fromfile(path, "<u2"))) % 3 + 1).astype("<u2").tofile(path)
+    list_checksums(tiny_tokens)
     run(tiny_tokens, tmp_path / "work", steps=60, optimizer=OptimizerParams(learning_rate=3e-2))
     model = load_model(tmp_path / "base")
     logits_BTV = model(torch.tensor([[1, 2, 3, 1, 2, 3]]))
     assert logits_BTV[0, 1:].argmax(-1).tolist() == [3, 1, 2, 3, 1]
+
+
+def test_a_flipped_byte_of_the_tokens_is_named_before_the_first_step(tiny_tokens, tmp_path):
+    path = tiny_tokens / "train-00001.bin"
+    content = bytearray(path.read_bytes())
+    content[400] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(StageError, match=r"train-00001.bin is not the file that index.json lists"):
+        run(tiny_tokens, tmp_path / "work")
+    assert not (tmp_path / "work" / "checkpoints").exists()
 
 
 def test_a_tokenizer_larger_than_the_embedding_is_an_error_before_training(tiny_tokens, tmp_path):

@@ -6,21 +6,21 @@ are repeated. What is left stays in the part where it was.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.corpus.deduplication.passage_counts import add_up, counter, ranges_for
 from tasks.corpus.deduplication.passage_keys import RepeatedPassagesParams
-from tasks.corpus.deduplication.passage_removal import EVIDENCE, LEDGER, LOSSES, PartWriter, arrow_schema
+from tasks.corpus.deduplication.passage_removal import EVIDENCE, LEDGER, LOSSES, PartWriter
+from tasks.distributed import run_tasks
 from tasks.records import parts_of, schema, write_sorted
-from tasks.row_groups import for_each_row_group, row_groups
+from tasks.row_groups import row_groups
 from tasks.stage import StageReport
 
 if TYPE_CHECKING:
-    import pyarrow
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class RepeatedInSource(StageReport):
@@ -64,16 +64,11 @@ def strip_repeated(
     documents = (stripped / "documents").absolute()
     for folder in (counts, keys, evidence, ledger, documents):
         folder.mkdir(parents=True)
-    counted = for_each_row_group(spark, row_groups(clean), counter(params, counts))
-    ranges = ranges_for(counted)
-
-    def added_up(number: int) -> list[dict[str, Any]]:
-        return [{"repeated": add_up(number, ranges, counts, keys, params.more_than)}]
-
-    _for_each(spark, ranges, added_up, {"repeated": "bigint"})
-    parts = [path.absolute() for path in parts_of(clean)]
+    counted = run_tasks(spark, row_groups(clean), counter(params, counts))
+    ranges = ranges_for(sum(counted))
+    run_tasks(spark, range(ranges), lambda number: add_up(number, ranges, counts, keys, params.more_than))
     writer = PartWriter(params, keys, documents, evidence, ledger)
-    losses = _for_each(spark, len(parts), lambda number: writer.write(parts[number]), LOSSES)
+    losses = run_tasks(spark, [path.absolute() for path in parts_of(clean)], writer.write)
     found = _together(spark, evidence)
     write_sorted(found, held / "sorted", "passage", 0, then=["source"])
     (held / "sorted" / "part-00000.parquet").replace(stripped / "repeated.parquet")
@@ -101,27 +96,12 @@ def _together(spark: SparkSession, evidence: Path) -> DataFrame:
     return merged.select(*EVIDENCE)
 
 
-def _report(losses: list[Row], evidence: DataFrame) -> RepeatedReport:
+def _report(losses: list[list[dict[str, Any]]], evidence: DataFrame) -> RepeatedReport:
     numbers: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for row in losses:
-        numbers[row["source"]].update({name: row[name] or 0 for name in LOSSES if name != "source"})
+    for row in itertools.chain.from_iterable(losses):
+        numbers[row["source"]].update({name: row.get(name, 0) for name in LOSSES if name != "source"})
     for row in evidence.groupBy("source").count().collect():
         numbers[row["source"]]["passages"] = row["count"]
     totals: Counter[str] = sum(numbers.values(), Counter())
     by_source = {source: RepeatedInSource(**numbers[source]) for source in sorted(numbers)}
     return RepeatedReport(**totals, by_source=by_source)
-
-
-def _for_each(
-    spark: SparkSession, count: int, function: Callable[[int], list[dict[str, Any]]], columns: dict[str, str]
-) -> list[Row]:
-    """Call ``function`` for 0 … count - 1, each in a task, and collect the rows that it returns."""
-
-    def called(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow as pa
-
-        for batch in batches:
-            for number in batch.column("id").to_pylist():
-                yield pa.RecordBatch.from_pylist(function(number), arrow_schema(columns))
-
-    return spark.range(0, count, 1, count).mapInArrow(called, schema(columns)).collect()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tasks.corpus.forgotten import ForgottenDocuments
 from tasks.corpus.perplexity.buckets import buckets
 from tasks.corpus.pii.find import find_personal_data
 from tasks.corpus.pii.mask import count, mask
@@ -40,6 +41,8 @@ class Judge:
     """the last bins of head and of middle, for each language (tasks/corpus/perplexity/buckets.py)"""
     lexicons: Lexicons | None = None
     """lists whose words are masked"""
+    forgotten: ForgottenDocuments = field(default_factory=ForgottenDocuments)
+    """documents that are removed whatever the rules say"""
 
 
 def judge_batch(batch: pa.RecordBatch, judge: Judge) -> pa.RecordBatch:
@@ -61,12 +64,15 @@ def judge_batch(batch: pa.RecordBatch, judge: Judge) -> pa.RecordBatch:
     in_bucket = buckets(perplexity_D, languages, judge.cutoffs)
     for document, found in enumerate(findings):
         found += unwanted(judge.params, kinds[document], languages[document], in_bucket[document])
+    _forget(batch, batch.column("content"), judge.forgotten, findings)
     kept = [not found for found in findings]
     texts = _edited(batch, judge, kept, kinds, languages, names, signals_DS, findings)
+    contents = _contents(batch, texts)
+    _forget(batch, contents, judge.forgotten, findings, kept)
     columns = {name: batch.column(name) for name in batch.schema.names}
     columns |= {
         "text": texts,
-        "content": _contents(batch, texts),
+        "content": contents,
         "meta": _with_buckets(batch.column("meta"), in_bucket),
         "verdict": pa.array([KEPT if keep else REMOVED for keep in kept]),
         "findings": pa.array([[vars(finding) for finding in found] for found in findings], _type("findings")),
@@ -93,6 +99,27 @@ def unwanted(params: CleanParams, kind: str, language: str, bucket: str | None) 
     if params.keep_buckets is not None and bucket is not None and bucket not in params.keep_buckets:
         found.append(Finding(BUCKET, None, None, f"{bucket} is not kept"))
     return found
+
+
+def _forget(
+    batch: pa.RecordBatch,
+    contents: pa.Array,
+    forgotten: ForgottenDocuments,
+    findings: list[list[Finding]],
+    kept: list[bool] | None = None,
+) -> None:
+    """Speak, before any rule, against what is to be forgotten; with ``kept`` of documents kept so far only,
+    which learns it."""
+    if not forgotten:
+        return
+    pairs = zip(batch.column("id").to_pylist(), contents.to_pylist(), strict=True)
+    for document, (name, content) in enumerate(pairs):
+        if kept is not None and not kept[document]:
+            continue
+        if finding := forgotten.finding(name, content):
+            findings[document].insert(0, finding)
+            if kept is not None:
+                kept[document] = False
 
 
 def _type(column: str) -> pa.DataType:

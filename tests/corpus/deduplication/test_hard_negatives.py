@@ -75,7 +75,8 @@ def test_duplicates_go_and_look_alikes_stay(
     ledger_of: Callable[[Path], list[dict[str, Any]]],
 ) -> None:
     clean = layer(*(document.text for document in documents), parts=3)
-    dedup(clean, tmp_path / "unique", DedupParams(), resources)
+    (tmp_path / "earlier").mkdir()
+    dedup(clean, tmp_path / "earlier", tmp_path / "unique", DedupParams(), resources)
     # The fixture numbers documents from 1 in their origins.
     place = {row["id"]: int(row["origin"].rpartition(":")[2]) - 1 for row in documents_of(clean)}
     group = groups_of(len(documents), list(alike))

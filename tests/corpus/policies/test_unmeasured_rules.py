@@ -39,5 +39,5 @@ def test_a_rule_on_what_was_not_measured_is_refused_before_anything_starts(
     (tmp_path / "scored" / "lineage.json").write_text(json.dumps(lineage))
     params = CleanParams.model_validate(policy)
     with pytest.raises(StageError, match=complaint):
-        clean(tmp_path / "scored", tmp_path / "lexicons", tmp_path / "clean", params, Resources())
+        clean(tmp_path / "scored", tmp_path / "lexicons", tmp_path, tmp_path / "clean", params, Resources())
     assert not (tmp_path / "clean").exists()
