@@ -147,7 +147,7 @@ def _keep(project: Path, folder: Path, kept: Path) -> None:
 
 
 def _commit_of_now(top: Path, name: str) -> str:
-    """HEAD, or a commit on top of it that holds the uncommitted changes; touches neither index nor branch."""
+    """HEAD, or a commit on top of it that holds the uncommitted changes; touches no branch, and of the index only dates."""
     stash = git(top, "stash", "create")
     if not stash:
         return "HEAD"

@@ -31,13 +31,13 @@ class Part:
 
 @dataclass(frozen=True)
 class PartFilter:
-    """Writes what stays of a part into ``layer``.
+    """Writes what stays of a part into the folder ``documents``.
 
     ``removed`` are files of numbers of rows (``.npy``, int64, ascending); none may be in two of them. A task
     holds two row groups.
     """
 
-    layer: Path
+    documents: Path
     removed: Sequence[Path]
 
     def filter(self, part: Part) -> Counter[tuple[str, str]]:
@@ -48,7 +48,7 @@ class PartFilter:
         with (
             pq.ParquetFile(part.path) as before,
             pq.ParquetWriter(
-                self.layer / "documents" / part.path.name, before.schema_arrow, compression="zstd"
+                self.documents / part.path.name, before.schema_arrow, compression="zstd"
             ) as kept,
             ThreadPoolExecutor(1) as reader,
         ):
@@ -91,6 +91,13 @@ def layer_parts(layer: Path) -> list[Part]:
         found.append(Part(path.absolute(), first))
         first += pq.read_metadata(path).num_rows
     return found
+
+
+def count_part(path: Path) -> Counter[tuple[str, str]]:
+    """How many documents of each source and language a part has."""
+    import pyarrow.parquet as pq
+
+    return Counter(_counted(pq.read_table(path, columns=["source", "language"])))
 
 
 def _counted(rows: pyarrow.Table) -> dict[tuple[str, str], int]:

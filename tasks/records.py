@@ -46,6 +46,9 @@ JUDGEMENT_COLUMNS = {"verdict": "string", "findings": f"array<{FINDING}>"}
 
 KEPT, REMOVED, QUARANTINED = "kept", "removed", "quarantined"
 
+DUPLICATE_RULES = ("exact_duplicate", "near_duplicate", "tfidf_duplicate", "semantic_duplicate")
+"""Rules of the ledger whose detail is the id of the document that stays."""
+
 TARGET_PART_BYTES = 256 * 2**20
 """Text in one Parquet part, before compression."""
 
@@ -322,6 +325,7 @@ def _digest(*parts: bytes) -> str:
 
 __all__ = [
     "DOCUMENT_COLUMNS",
+    "DUPLICATE_RULES",
     "JUDGEMENT_COLUMNS",
     "KEPT",
     "QUARANTINED",

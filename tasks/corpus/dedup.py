@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tasks.corpus.deduplication.breakers import BreakerParams, check_breakers
-from tasks.corpus.deduplication.index import NextIndex, earlier_segments
+from tasks.corpus.deduplication.index import NextIndex
 from tasks.corpus.deduplication.ledger import EXACT_RULE, LedgerWriter, Removals, ledger_parts
-from tasks.corpus.deduplication.method import Method
-from tasks.corpus.deduplication.minhash_method import MinHashMethod
+from tasks.corpus.deduplication.passage_keys import RepeatedPassagesParams
+from tasks.corpus.deduplication.repeated_passages import RepeatedReport, repeated_ledger, strip_repeated
 from tasks.corpus.deduplication.search import Found, Search, find_duplicates
-from tasks.corpus.deduplication.segments import Segment
-from tasks.corpus.deduplication.similarity import Measure
+from tasks.corpus.deduplication.ways import MethodParams, ways_over
 from tasks.distributed import run_tasks
-from tasks.layer_filter import Part, PartFilter, layer_parts
-from tasks.records import DocumentReport, carry_lineage, record_lineage
+from tasks.layer_filter import Part, PartFilter, count_part, layer_parts
+from tasks.records import DocumentReport, carry_lineage, parts_of, record_lineage
 from tasks.resources import Resources
 from tasks.row_groups import row_groups
 from tasks.spark import spark_session
@@ -35,23 +34,16 @@ INDEX = "index"
 """The folder of the index: of an earlier month in the stage's input, of this one in its output."""
 
 
-class DedupParams(BreakerParams):
-    """What counts as a duplicate. 14 bands of 8 rows find a pair of Jaccard 0.8 with probability 0.92."""
+class DedupParams(BreakerParams, MethodParams):
+    """What counts as a duplicate, what is compared, and what stops the stage."""
 
-    shingle_words: int = Field(default=5, ge=1)
-    bands: int = Field(default=14, ge=1)
-    rows: int = Field(default=8, ge=1)
-    measure: Measure = Field(
-        default="jaccard", description="how alike two documents are; containment: how much of the shorter one"
-    )
-    min_similarity: float = Field(
-        default=0.8, gt=0, le=1, description="of the sets of shingles, verified for each pair"
-    )
-    seed: int = 1
     all_pairs_up_to: int = Field(
         default=64, ge=2, description="documents in a bucket; a larger one is compared with its best"
     )
     max_rounds: int = Field(default=50, ge=2, description="rounds of the connected components")
+    repeated: RepeatedPassagesParams | None = Field(
+        default=None, description="lines and paragraphs of many documents, which go from all that stay"
+    )
     keep_index: bool = Field(default=True, description="write what a later month is compared with")
 
 
@@ -65,15 +57,8 @@ class DedupReport(DocumentReport):
     verified_pairs: int
     largest_cluster: int
     rounds: int
-
-
-@dataclass(frozen=True)
-class _Way:
-    """A method, what an index must have in common with it, and the documents that it compares with."""
-
-    method: Method
-    parameters: dict[str, Any]
-    earlier: Sequence[Segment]
+    repeated: RepeatedReport | None
+    """what went of the documents that stay"""
 
 
 @stage
@@ -97,10 +82,7 @@ def dedup(
     steps = (unique / ".steps").absolute()
     groups = row_groups(clean)
     with spark_session("dedup", resources) as spark:
-        ways = [
-            _Way(method, parameters, earlier_segments(spark, earlier / INDEX, method, parameters))
-            for method, parameters in _methods(params)
-        ]
+        ways = ways_over(spark, groups, earlier / INDEX, params, steps)
         found: list[Found] = []
         for way in ways:
             search = Search(
@@ -112,46 +94,47 @@ def dedup(
             )
             rows_removed = [path for before in found for path in before.rows]
             found.append(find_duplicates(spark, groups, rows_removed, search, steps / way.method.name))
-            check_breakers(found[0].sources, found[-1].chosen, params)
-        output = _Output(unique.absolute(), [path for each in found for path in each.rows])
-        made = [
-            (way.method, way.parameters, way.earlier, each.segments)
-            for way, each in zip(ways, found, strict=True)
-        ]
-        counts = output.write(
-            spark,
-            layer_parts(clean),
+            check_breakers(found[0].sources, [part for each in found for part in each.chosen], params)
+        output = _Output(unique.absolute(), steps, [path for each in found for path in each.rows])
+        index = NextIndex(
+            unique / INDEX,
+            earlier / INDEX,
             [
-                Removals(way.method, [part.file for part in each.chosen])
+                (way.method, way.parameters, way.table, way.earlier, each.segments)
                 for way, each in zip(ways, found, strict=True)
             ],
-            sum(each.removed for each in found),
-            NextIndex(unique / INDEX, earlier / INDEX, made, output.removed) if params.keep_index else None,
+            output.removed,
         )
+        kept, repeated = output.write_documents(
+            spark, layer_parts(clean), index if params.keep_index else None, params.repeated
+        )
+        removals = [
+            Removals(way.method, [part.file for part in each.chosen])
+            for way, each in zip(ways, found, strict=True)
+        ]
+        rules = output.write_ledger(spark, removals, sum(each.removed for each in found))
     record_lineage(unique, "dedup", params)
     shutil.rmtree(steps)
-    by_rule = counts["removed_by_rule"]
+    by_source, by_language = Counter(), Counter()
+    for (source, language), count in kept.items():
+        by_source[source] += count
+        by_language[language] += count
     return DedupReport(
-        **counts,
+        kept=sum(kept.values()),
+        removed=sum(rules.values()),
+        removed_by_rule=dict(sorted(rules.items())),
+        kept_by_source=dict(sorted(by_source.items())),
+        kept_by_language=dict(sorted(by_language.items())),
         records_in=sum(group.rows for group in groups),
         indexed_before=sum(segment.documents for segment in ways[0].earlier),
-        exact_duplicates=by_rule.get(EXACT_RULE, 0),
-        near_duplicates=sum(count for rule, count in by_rule.items() if rule != EXACT_RULE),
+        exact_duplicates=rules[EXACT_RULE],
+        near_duplicates=sum(rules[way.method.rule] for way in ways),
         candidate_pairs=sum(each.candidates for each in found),
         verified_pairs=sum(each.verified for each in found),
         largest_cluster=max(part.cluster for each in found for part in each.chosen),
         rounds=max(each.rounds for each in found),
+        repeated=repeated,
     )
-
-
-def _methods(params: DedupParams) -> list[tuple[Method, dict[str, Any]]]:
-    """The methods in the order in which they go over the documents, each with the parameters on which its
-    features and keys depend."""
-    minhash = MinHashMethod(
-        params.shingle_words, params.bands, params.rows, params.seed, params.measure, params.min_similarity
-    )
-    names = ("shingle_words", "bands", "rows", "seed")
-    return [(minhash, {name: getattr(params, name) for name in names})]
 
 
 @dataclass(frozen=True)
@@ -159,40 +142,38 @@ class _Output:
     """The stage's output; ``removed`` are files with the numbers of the rows that go."""
 
     folder: Path
+    steps: Path
     removed: Sequence[Path]
 
-    def write(
+    def write_documents(
         self,
         spark: SparkSession,
         parts: Sequence[Part],
-        removals: Sequence[Removals],
-        entries: int,
         index: NextIndex | None,
-    ) -> dict[str, Any]:
-        """Write documents, ledger and index, all in one job; returns counts of a `DocumentReport`."""
-        for name in ("ledger", "documents"):
-            (self.folder / name).mkdir(parents=True)
-        filtering = PartFilter(self.folder, self.removed)
-        ledger = LedgerWriter(self.folder / "ledger", ledger_parts(entries), removals)
+        repeated: RepeatedPassagesParams | None,
+    ) -> tuple[Counter[tuple[str, str]], RepeatedReport | None]:
+        """Write documents and index; returns how many documents stay by source and language."""
+        stays = self.folder if repeated is None else self.steps / "deduplicated"
+        (stays / "documents").mkdir(parents=True)
+        filtering = PartFilter(stays / "documents", self.removed)
         tasks: list[Callable[[], Any]] = [partial(filtering.filter, part) for part in parts]
-        tasks += [partial(ledger.write, number) for number in range(ledger.parts)]
         tasks += index.tasks() if index else []
         written = run_tasks(spark, tasks, lambda task: task())
-        behind = len(parts) + ledger.parts
         if index:
-            index.finish(written[behind:])
-        rules: Counter[str] = sum(written[len(parts) : behind], Counter())
-        by_source, by_language = Counter(), Counter()
-        for (source, language), count in sum(written[: len(parts)], Counter()).items():
-            by_source[source] += count
-            by_language[language] += count
-        return {
-            "kept": sum(by_source.values()),
-            "removed": sum(rules.values()),
-            "removed_by_rule": dict(sorted(rules.items())),
-            "kept_by_source": dict(sorted(by_source.items())),
-            "kept_by_language": dict(sorted(by_language.items())),
-        }
+            index.finish(written[len(parts) :])
+        if repeated is None:
+            return sum(written[: len(parts)], Counter()), None
+        # Behind the rest: of copies of one document every line would be there many times.
+        report = strip_repeated(spark, stays, self.folder, self.steps, repeated)
+        return sum(run_tasks(spark, parts_of(self.folder), count_part), Counter()), report
+
+    def write_ledger(self, spark: SparkSession, removals: Sequence[Removals], entries: int) -> Counter[str]:
+        """Write what went, and why; returns how many documents each rule removed."""
+        (self.folder / "ledger").mkdir()
+        ledger = LedgerWriter(
+            self.folder / "ledger", ledger_parts(entries), removals, repeated_ledger(self.steps)
+        )
+        return sum(run_tasks(spark, range(ledger.parts), ledger.write), Counter())
 
 
 if __name__ == "__main__":

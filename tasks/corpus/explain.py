@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.records import DUPLICATE_RULES
+
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
 LAYERS = ("raw", "scored", "clean", "unique", "mixture", "snapshot")
-DUPLICATE_RULES = ("exact_duplicate", "near_duplicate")
-"""Rules whose detail is the id of the document that was kept."""
 
 TOLD_COLUMNS = ("id", "source", "origin", "kind", "domain", "language", "license", "split", "text")
 SHOWN_CHARACTERS = 300
@@ -104,7 +104,9 @@ def render(story: Story) -> str:
         shown = ", ".join(story.stands_for[:5])
         more = f" and {len(story.stands_for) - 5} more" if len(story.stands_for) > 5 else ""
         lines += ["", f"kept in place of {shown}{more}"]
-    if story.kept_instead is not None:
+    if story.kept_instead is not None and not (story.kept_instead.layers or story.kept_instead.entries):
+        lines += ["", f"the one that was kept, {story.kept_instead.id}, is of an earlier month"]
+    elif story.kept_instead is not None:
         lines += [
             "",
             "the one that was kept:",

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.layer_filter import PartFilter, layer_parts
+from tasks.layer_filter import PartFilter, count_part, layer_parts
 
 
 def in_row_groups(layer: Path, rows: int) -> None:
@@ -30,11 +30,12 @@ def test_rows_that_are_named_go_and_the_rest_stays_where_it_was(
     for part in range(2):  # the numbers may come in several files
         files.append(tmp_path / f"removed-{part}.npy")
         np.save(files[-1], np.array(removed[part::2], np.int64))
-    filtering = PartFilter(unique, files)
+    filtering = PartFilter(unique / "documents", files)
     counts = sum((filtering.filter(part) for part in layer_parts(clean)), Counter())
     stays = [row for number, row in enumerate(before) if number not in removed]
     assert documents_of(unique) == stays
     assert {path.name for path in (unique / "documents").iterdir()} == {
         path.name for path in (clean / "documents").iterdir()
     }
-    assert counts == Counter((row["source"], row["language"] or "und") for row in stays)
+    counted = sum((count_part(path) for path in (unique / "documents").iterdir()), Counter())
+    assert counted == counts == Counter((row["source"], row["language"] or "und") for row in stays)

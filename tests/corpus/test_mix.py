@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from tasks.corpus.mix import MixParams, mix
+from tasks.corpus.mix import MixParams, is_held_out, mix
+from tasks.records import content_hash
 from tasks.resources import Resources
+from tasks.spark import spark_session
 from tasks.stage import StageError
 
 
@@ -97,3 +99,151 @@ def test_a_budget_in_tokens_is_reckoned_by_bytes(mixed) -> None:
 def test_parameters_that_contradict_each_other_are_refused(params: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MixParams.model_validate(params)
+
+
+Mixed = Callable[..., Any]
+
+
+@pytest.fixture
+def mix_of(layer: Callable[..., Path], tmp_path: Path, resources: Resources) -> Mixed:
+    """Mix documents, each given as text or as columns."""
+
+    def run(*documents: str | dict[str, Any], **params: Any) -> Any:
+        unique = layer(*documents, name="unique")
+        given = MixParams.model_validate({"validation_share": 0.0} | params)
+        return mix(unique, tmp_path / "mixture", given, resources), tmp_path / "mixture"
+
+    return run
+
+
+def from_sources(**documents: int) -> list[dict[str, Any]]:
+    return [
+        {"text": f"{source} {number}", "source": source}
+        for source, count in documents.items()
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"levels": [{"by": "source"}, {"by": "language"}]}], ids=["epochs", "levels"]
+)
+def test_one_document_is_a_mixture(mix_of: Mixed, documents_of, params: dict[str, Any]) -> None:
+    report, mixture = mix_of("the only one", **params)
+    (row,) = documents_of(mixture)
+    assert (row["text"], row["split"], row["copy"]) == ("the only one", "train", 0)
+    assert (report.train_documents, report.validation_documents) == (1, 0)
+    assert [(group.asked, group.given, group.epochs) for group in report.groups] == [(1.0, 1.0, 1.0)]
+
+
+def test_a_layer_without_documents_is_an_error(mix_of: Mixed, tmp_path: Path) -> None:
+    with pytest.raises(StageError, match="no training document"):
+        mix_of()
+    assert not (tmp_path / "mixture").exists()
+
+
+def test_a_source_of_which_nothing_is_left_is_no_source_to_ask_for(mix_of: Mixed) -> None:
+    with pytest.raises(StageError, match="no documents of a source `gone`; there are web"):
+        mix_of(*from_sources(web=3), epochs={"gone": 2})
+
+
+def test_a_weight_for_a_group_that_is_not_there_is_named(mix_of: Mixed, tmp_path: Path) -> None:
+    with pytest.raises(StageError, match=r"mix\.levels: no documents of source `gone`; there are web"):
+        mix_of(*from_sources(web=3), levels=[{"by": "source", "weights": {"gone": 0.5}}])
+    assert not (tmp_path / "mixture").exists()
+
+
+@pytest.mark.parametrize("params", [{}, {"levels": [{"by": "source"}]}], ids=["epochs", "levels"])
+def test_documents_that_are_all_held_out_leave_no_mixture(
+    mix_of: Mixed, tmp_path: Path, params: dict[str, Any]
+) -> None:
+    with pytest.raises(StageError, match=r"no training document: see .*mix\.validation_share"):
+        mix_of(*from_sources(web=5), validation_share=0.999999, **params)
+    assert not (tmp_path / "mixture").exists()
+
+
+def test_a_source_that_is_all_held_out_is_in_validation_and_reported_with_nothing(
+    mix_of: Mixed, documents_of
+) -> None:
+    held_out = is_held_out(MixParams(validation_share=0.5))
+    texts = [f"text {number}" for number in range(60)]
+    documents = [
+        {"text": text, "source": "rare" if held_out(content_hash(text)) and number < 20 else "web"}
+        for number, text in enumerate(texts)
+    ]
+    report, mixture = mix_of(
+        *documents, validation_share=0.5, levels=[{"by": "source", "weights": {"rare": 0.3}}]
+    )
+    rare = [row for row in documents_of(mixture) if row["source"] == "rare"]
+    assert rare
+    assert {row["split"] for row in rare} == {"validation"}
+    assert {group.group[0]: (group.asked, group.given, group.available_bytes) for group in report.groups} == {
+        "rare": (0.3, 0.0, 0),
+        "web": (0.7, 1.0, report.train_bytes),
+    }
+
+
+def test_a_source_of_0_epochs_is_in_the_ledger_and_nowhere_else(
+    mix_of: Mixed, documents_of, ledger_of
+) -> None:
+    report, mixture = mix_of(*from_sources(books=4, web=6), epochs={"web": 0}, validation_share=0.3)
+    assert {row["source"] for row in documents_of(mixture)} == {"books"}
+    left_out = ledger_of(mixture)
+    assert [(row["rule"], row["threshold"], row["verdict"]) for row in left_out] == [
+        ("mixture", 0.0, "removed")
+    ] * 6
+    assert report.removed_by_rule == {"mixture": 6}
+
+
+def test_a_budget_smaller_than_one_document_is_met_by_one_or_told_to_give_none(
+    layer: Callable[..., Path], tmp_path: Path, resources: Resources
+) -> None:
+    unique = layer(*["x" * 1000 + str(number) for number in range(4)], name="unique")
+    drawn: list[int] = []
+    refused: list[str] = []
+    for seed in range(12):
+        params = MixParams.model_validate(
+            {"levels": [{"by": "source"}], "tokens": 125, "validation_share": 0.0, "seed": seed}
+        )
+        try:
+            report = mix(unique, tmp_path / f"mixture {seed}", params, resources)
+        except StageError as error:
+            refused.append(str(error))
+        else:
+            assert report.budget_bytes == 500
+            assert report.groups[0].epochs == pytest.approx(500 / 4004, rel=1e-4)
+            drawn.append(report.train_documents)
+    assert 1 in drawn
+    assert refused
+    assert all("no training document" in message for message in refused)
+
+
+def test_the_mixture_is_the_same_bytes_on_1_2_and_7_partitions(
+    layer: Callable[..., Path], tmp_path: Path, resources: Resources
+) -> None:
+    documents = [
+        {"text": f"{source} {number} " + "é" * (number % 9), "source": source, "language": language}
+        for source, count in {"books": 30, "web": 90}.items()
+        for number in range(count)
+        for language in ("en", "zh", None)
+    ]
+    unique = layer(*documents, name="unique", parts=3)
+    levels = [{"by": "source", "weights": {"books": 0.6}}, {"by": "language", "temperature": 3.3}]
+    params = MixParams.model_validate({"levels": levels, "validation_share": 0.1})
+    made = []
+    with spark_session("partitions", resources) as spark:
+        before = str(spark.conf.get("spark.sql.shuffle.partitions"))
+        try:
+            for partitions in (1, 2, 7):
+                spark.conf.set("spark.sql.shuffle.partitions", partitions)
+                folder = tmp_path / f"on {partitions}"
+                report = mix(unique, folder, params, resources)
+                files = {
+                    path.relative_to(folder): path.read_bytes()
+                    for path in folder.rglob("*")
+                    if path.is_file()
+                }
+                made.append((report, files))
+        finally:
+            spark.conf.set("spark.sql.shuffle.partitions", before)
+    assert Path("documents/part-00000.parquet") in made[0][1]
+    assert made[0] == made[1] == made[2]

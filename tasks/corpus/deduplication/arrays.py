@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,24 @@ def run_starts(*columns: np.ndarray) -> np.ndarray:
     starts_N = np.ones(len(columns[0]), bool)
     starts_N[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
     return starts_N
+
+
+def bounded_runs(sizes_N: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
+    """First and last (behind it) of runs whose sizes are at most ``limit`` together, or that are of one."""
+    ends_N = np.cumsum(sizes_N)
+    start = 0
+    while start < len(sizes_N):
+        before = ends_N[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends_N, before + limit, side="right")))
+        yield start, stop
+        start = stop
+
+
+def places_of_runs(firsts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The places of several runs, one run after the other."""
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(firsts - (ends - sizes), sizes) + np.arange(total)
 
 
 def sorted_slice(sorted_N: np.ndarray, first: int, last: int) -> slice:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tasks.compiled import compiled
-from tasks.corpus.deduplication.arrays import run_starts, write_array
+from tasks.corpus.deduplication.arrays import places_of_runs, run_starts, write_array
 from tasks.corpus.deduplication.order import preference
 from tasks.corpus.deduplication.segments import CONTENT, Segments
 
@@ -92,7 +92,7 @@ class BucketPairing:
             theirs, whose = segments.keys_between(number, keys.first, keys.last)
             starts = np.searchsorted(theirs, asked, side="left")
             counts = np.searchsorted(theirs, asked, side="right") - starts
-            places = _runs(starts, counts)
+            places = places_of_runs(starts, counts)
             held.append((theirs[places], whose[places]))
         keys_M, numbers_M = (np.concatenate(columns) for columns in zip(*held, strict=True))
         order = np.argsort(keys_M, kind="stable")
@@ -116,13 +116,6 @@ def _shared_only(keys_N: np.ndarray, numbers_N: np.ndarray) -> tuple[np.ndarray,
     starts_N = run_starts(keys_N)
     shared_N = ~(starts_N & np.append(starts_N[1:], True)) if len(keys_N) else starts_N
     return keys_N[shared_N], numbers_N[shared_N]
-
-
-def _runs(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The places of several runs, one run after the other."""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(starts - (ends - counts), counts) + np.arange(total)
 
 
 @compiled()

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MANIFEST = "index.json"
+TABLE = "table.npy"
+"""A file of the method as a whole, where it has one."""
+
 READ_WHOLE = ("documents", "keys", "rows")
 """Files that a run reads from end to end, and therefore checks; features are checked where they are used."""
 
@@ -50,6 +53,8 @@ class IndexedMethod(_Model):
 
     parameters: dict[str, Any]
     probe: str
+    table: str | None
+    """sha256 of `TABLE`"""
     segments: list[IndexedSegment]
 
 
@@ -93,6 +98,7 @@ def earlier_segments(
             f"{folder / MANIFEST} has no documents indexed by {method.name}, but by "
             f"{', '.join(index.methods)}: deduplicate as those before were, or make the index anew"
         )
+    _check_table(folder / method.name / TABLE, held.table)
     _check_same(folder, method, held, parameters)
     segments, first = [], 0
     for entry in held.segments:
@@ -133,20 +139,20 @@ class NextIndex:
     Attributes:
         out: where it is written.
         before: the folder of the earlier index.
-        made: of each method its parameters, the earlier segments and the new ones.
+        made: of each method its parameters, its table, the earlier segments and the new ones.
         removed: files with the numbers of rows of the layer, ascending, that go.
     """
 
     out: Path
     before: Path
-    made: Sequence[tuple[Method, dict[str, Any], Sequence[Segment], Sequence[Segment]]]
+    made: Sequence[tuple[Method, dict[str, Any], Path | None, Sequence[Segment], Sequence[Segment]]]
     removed: Sequence[Path]
 
     def tasks(self) -> list[Callable[[], tuple[str, IndexedSegment]]]:
         """What is to be done, each in any order; returns what `finish` wants."""
         index = read_index(self.before)
         found = []
-        for method, _, old, new in self.made:
+        for method, _, _, old, new in self.made:
             folder = (self.out / method.name).absolute()
             folder.mkdir(parents=True)
             entries = index.methods[method.name].segments if index else []
@@ -161,10 +167,15 @@ class NextIndex:
         """Write the manifest, last."""
         held = list(written)
         methods = {}
-        for method, parameters, _, _ in self.made:
+        for method, parameters, table, _, _ in self.made:
+            if table is not None:
+                link_or_copy(table, self.out / method.name / TABLE)
             segments = [entry for name, entry in held if name == method.name and entry.documents]
             methods[method.name] = IndexedMethod(
-                parameters=parameters, probe=probe(method), segments=segments
+                parameters=parameters,
+                probe=probe(method),
+                table=_sha256(table) if table else None,
+                segments=segments,
             )
         (self.out / MANIFEST).write_text(Index(methods=methods).model_dump_json(indent=1) + "\n", "utf-8")
 
@@ -210,6 +221,12 @@ def _carried(folder: Path, segment: Segment, entry: IndexedSegment) -> IndexedSe
 
 def _named(name: str, task: Callable[[], IndexedSegment]) -> tuple[str, IndexedSegment]:
     return name, task()
+
+
+def _check_table(path: Path, expected: str | None) -> None:
+    if expected is not None and not (path.exists() and _sha256(path) == expected):
+        what = "damaged: it is not the file that" if path.exists() else "missing, but"
+        raise StageError(f"{path} is {what} {MANIFEST} lists. Restore the index (`dvc checkout`)")
 
 
 def _check_same(folder: Path, method: Method, held: IndexedMethod, parameters: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import numpy as np
 
 from tasks.corpus.deduplication.arrays import mapped_array
 from tasks.corpus.deduplication.choosing import REMOVAL
-from tasks.corpus.deduplication.ids import hexadecimal
+from tasks.corpus.deduplication.ids import hexadecimal, numbers_of
 from tasks.corpus.deduplication.method import Method
 from tasks.records import REMOVED, ledger_schema
 
@@ -33,11 +33,16 @@ class Removals:
 
 @dataclass(frozen=True)
 class LedgerWriter:
-    """Writes parts of the ledger; ``removals`` in the order in which methods went over the documents."""
+    """Writes parts of the ledger.
+
+    ``removals`` are in the order in which methods went over the documents; ``others`` are Parquet files with
+    documents that go for other reasons: id, rule, value, threshold, detail.
+    """
 
     folder: Path
     parts: int
     removals: Sequence[Removals]
+    others: Sequence[Path] = ()
 
     def write(self, part: int) -> Counter[str]:
         """Write the entries of a range of ids, ascending; returns how many there are of each rule."""
@@ -49,6 +54,7 @@ class LedgerWriter:
             for later in self.removals[place + 1 :]:
                 _carry_on(rows, later)
             tables.append(_entries(rows, removals.method))
+        tables += map(self._others_of_part(part), self.others)
         table = _sorted(tables)
         pq.write_table(
             table, self.folder / f"part-{part:05d}.parquet", compression="zstd", row_group_size=1_000_000
@@ -56,16 +62,34 @@ class LedgerWriter:
         rules = table.group_by("rule").aggregate([([], "count_all")]).to_pylist()
         return Counter({row["rule"]: row["count_all"] for row in rules})
 
-    def _of_part(self, part: int):
+    def _of_part(self, part: int) -> Callable[[Path], np.ndarray]:
         """Reads the removals of a file whose ids are in the range of a part."""
-        bounds = [2**64 * number // self.parts for number in (part, part + 1)]
 
         def read(path: Path) -> np.ndarray:
             held = mapped_array(path)
-            leading = held["id"][:, 0]
-            return held[(leading >= np.uint64(bounds[0])) & (leading <= np.uint64(bounds[1] - 1))]
+            return held[self._is_of_part(part, held["id"])]
 
         return read
+
+    def _others_of_part(self, part: int) -> Callable[[Path], pyarrow.Table]:
+        """The same for the other reasons."""
+
+        def read(path: Path) -> pyarrow.Table:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            held = pq.read_table(path)
+            of_part = self._is_of_part(part, numbers_of(held.column("id").combine_chunks()))
+            held = held.filter(pa.array(of_part))
+            for name, value in (("stage", "dedup"), ("verdict", REMOVED)):
+                held = held.append_column(name, pa.array([value] * len(held), pa.string()))
+            return held.select(ledger_schema().names).cast(ledger_schema())
+
+        return read
+
+    def _is_of_part(self, part: int, ids_N2: np.ndarray) -> np.ndarray:
+        low, high = (2**64 * number // self.parts for number in (part, part + 1))
+        return (ids_N2[:, 0] >= np.uint64(low)) & (ids_N2[:, 0] <= np.uint64(high - 1))
 
 
 def ledger_parts(removed: int) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.corpus.deduplication.passage_counts import add_up, counter, ranges_for
 from tasks.corpus.deduplication.passage_keys import RepeatedPassagesParams
-from tasks.corpus.deduplication.passage_removal import EVIDENCE, LEDGER, LOSSES, PartWriter
+from tasks.corpus.deduplication.passage_removal import EVIDENCE, LOSSES, PartWriter
 from tasks.distributed import run_tasks
 from tasks.records import parts_of, schema, write_sorted
 from tasks.row_groups import row_groups
@@ -75,12 +75,12 @@ def strip_repeated(
     return _report(losses, found)
 
 
-def repeated_ledger(spark: SparkSession, steps: Path) -> DataFrame:
-    """The documents that `strip_repeated` left out, as `tasks.layer_filter.write_filtered` takes them.
+def repeated_ledger(steps: Path) -> list[Path]:
+    """Files with the documents that `strip_repeated` left out, in the columns of `LEDGER`.
 
     The value is in how many documents the rarest of the passages is of which such a document was made.
     """
-    return spark.read.schema(schema(LEDGER)).parquet(str(steps / "repeated" / "ledger"))
+    return sorted((steps / "repeated" / "ledger").glob("*.parquet"))
 
 
 def _together(spark: SparkSession, evidence: Path) -> DataFrame:

@@ -13,11 +13,8 @@ from tasks.corpus.reviewing.population import JUDGED, draw, last_layer
 from tasks.corpus.reviewing.privacy import shown
 from tasks.corpus.reviewing.rows import TEXT_ROWS, rows_of
 from tasks.corpus.reviewing.sample import KEPT_RULE, ReviewError, ReviewParams, Sample, sample_json
-from tasks.records import order_key, read_lineage
+from tasks.records import DUPLICATE_RULES, order_key, read_lineage
 from tasks.stage import publish
-
-DUPLICATE_RULES = ("exact_duplicate", "near_duplicate")
-"""Rules whose detail is the id of the document that was kept."""
 
 FINDING_COLUMNS = ["stage", "rule", "value", "threshold", "verdict", "detail"]
 FACTS = ["source", "origin", "language", "kind"]

@@ -8,7 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tasks.corpus.deduplication.arrays import equal_ranges, mapped_array, run_starts, write_array
+from tasks.corpus.deduplication.arrays import (
+    bounded_runs,
+    equal_ranges,
+    mapped_array,
+    places_of_runs,
+    run_starts,
+    write_array,
+)
 from tasks.corpus.deduplication.ids import hexadecimal, numbers_of
 from tasks.corpus.deduplication.segments import grouped
 
@@ -69,3 +76,26 @@ def test_ids_are_numbers_in_the_same_order() -> None:
     assert numbers[1].tolist() == [0x0123456789ABCDEF] * 2
     assert hexadecimal(numbers).to_pylist() == names
     assert hexadecimal(np.empty((0, 2), np.uint64)).to_pylist() == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "runs"),
+    [
+        ([3, 3, 3, 3], [(0, 3), (3, 4)]),
+        ([4, 9, 2], [(0, 1), (1, 2), (2, 3)]),
+        ([4, 9, 1], [(0, 1), (1, 3)]),
+        ([99, 99, 1], [(0, 1), (1, 2), (2, 3)]),
+        ([10, 0, 0, 1], [(0, 3), (3, 4)]),
+        ([], []),
+    ],
+    ids=["several", "bounded", "just-fits", "too-large", "empty-documents", "none"],
+)
+def test_what_is_large_is_taken_in_runs_of_bounded_size(
+    sizes: list[int], runs: list[tuple[int, int]]
+) -> None:
+    assert list(bounded_runs(np.array(sizes, np.int64), 10)) == runs
+
+
+def test_the_places_of_runs_are_one_run_after_the_other() -> None:
+    assert places_of_runs(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]
+    assert places_of_runs(np.empty(0, np.int64), np.empty(0, np.int64)).tolist() == []

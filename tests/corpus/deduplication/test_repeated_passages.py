@@ -56,7 +56,9 @@ def stripped(layer: Callable[..., Path], tmp_path: Path, resources: Resources) -
         with spark_session("tests", resources) as spark:
             found = RepeatedPassagesParams(**params)
             report = strip_repeated(spark, clean, tmp_path / "stripped", tmp_path / "steps", found)
-            ledger = [row.asDict() for row in repeated_ledger(spark, tmp_path / "steps").collect()]
+            ledger = [
+                row for path in repeated_ledger(tmp_path / "steps") for row in pq.read_table(path).to_pylist()
+            ]
         return Stripped(report, tmp_path / "stripped", ledger)
 
     return run
