@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tasks.corpus.extraction.normalise import normalise
-from tasks.records import DOCUMENT_COLUMNS, arrow_schema, content_hash, record_id
+from tasks.records import DOCUMENT_COLUMNS, ROW_GROUP_BYTES, arrow_schema, content_hash, record_id
 
 CONSTANT = {
     "source": "benchmark", "kind": "book", "domain": "general", "language": "en", "language_score": 1.0,
@@ -48,5 +51,11 @@ def write_documents(texts: list[str], layer: Path, part: int = 0) -> list[str]:
     table = pa.table({name: columns[name] for name in DOCUMENT_COLUMNS}, written).sort_by("id")
     (layer / "documents").mkdir(parents=True, exist_ok=True)
     path = layer / "documents" / f"part-{part:05d}.parquet"
-    pq.write_table(table, path, compression="zstd", row_group_size=20_000)
+    # Row groups as a stage makes them, by the bytes of their text.
+    lengths = pc.call_function("binary_length", [table.column("text")]).to_numpy()
+    groups = np.cumsum(lengths) // ROW_GROUP_BYTES
+    bounds = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(table)]
+    with pq.ParquetWriter(path, table.schema, compression="zstd") as file:
+        for start, stop in itertools.pairwise(bounds):
+            file.write_table(table.slice(start, stop - start), row_group_size=2**31 - 1)
     return ids

@@ -3,8 +3,8 @@
     python -m benchmarks.dedup_scale [--corpus sample/corpus] [--documents 1000000] [--cores 2]
 
 Documents are made from real ones by real edits: four of five are put together from paragraphs of several,
-every fifth is an earlier one, cut, pasted into, reordered or reformatted. A tenth of them is made from a tenth
-of the real ones, so that documents have as many duplicates in both. Then a hundredth more is compared
+every fifth is an earlier one, cut, pasted into, reordered or reformatted. A tenth of them is made from a
+tenth of the real ones, so that documents have as many duplicates in both. Then a hundredth more is compared
 with the index of all; then a tenth as many that share a bucket; then a chain of as many, each like the next,
 contracted by one task and in rounds on Spark. Start of Java left out; Java has 2 GiB. Memory is the most that
 all processes held together (proportional set size).

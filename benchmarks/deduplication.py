@@ -38,7 +38,7 @@ RENSA = ("rensa==0.5.0",)
 DATATROVE = ("datatrove[io,processing]==0.10.1", "spacy==3.8.18")
 PEERS = Path(__file__).parent / "peers"
 PARAMS = DedupParams()
-ROUNDS = 3
+ROUNDS = 5
 
 
 def main() -> None:
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _stage(folder: Path, cores: int) -> tuple[float, DedupReport]:
-    """The best wall time of three of the whole stage, from the layer to the layer."""
+    """The best wall time of five of the whole stage, from the layer to the layer."""
     spark = SparkResources(master=f"local[{cores}]", driver_memory="2g")
     resources = Resources(work=folder / "work", spark=spark)
     runs, nothing = [], folder / "nothing"
@@ -94,7 +94,7 @@ def _stage(folder: Path, cores: int) -> tuple[float, DedupReport]:
 
 
 def _signatures(texts: list[str]) -> float:
-    """The best processor time of three from texts to band keys, on one core."""
+    """The best processor time of five from texts to band keys, on one core."""
     batches = [pa.array(texts[start : start + 1000]) for start in range(0, len(texts), 1000)]
     runs = []
     for _ in range(ROUNDS):

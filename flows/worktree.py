@@ -147,7 +147,10 @@ def _keep(project: Path, folder: Path, kept: Path) -> None:
 
 
 def _commit_of_now(top: Path, name: str) -> str:
-    """HEAD, or a commit on top of it that holds the uncommitted changes; touches no branch, and of the index only dates."""
+    """HEAD, or a commit on top of it that holds the uncommitted changes; touches no branch."""
+    # Where files have new dates alone git refuses to stash, silently; looking at them brings its index up to
+    # date.
+    git(top, "status", "--porcelain", "--untracked-files=no")
     stash = git(top, "stash", "create")
     if not stash:
         return "HEAD"

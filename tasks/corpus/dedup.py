@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from tasks.corpus.deduplication.breakers import BreakerParams, check_breakers
 from tasks.corpus.deduplication.index import NextIndex
-from tasks.corpus.deduplication.ledger import EXACT_RULE, LedgerWriter, Removals, ledger_parts
+from tasks.corpus.deduplication.ledger import EXACT_RULE, Removals
+from tasks.corpus.deduplication.output import DedupOutput
 from tasks.corpus.deduplication.passage_keys import RepeatedPassagesParams
-from tasks.corpus.deduplication.repeated_passages import RepeatedReport, repeated_ledger, strip_repeated
+from tasks.corpus.deduplication.repeated_passages import RepeatedReport
 from tasks.corpus.deduplication.search import Found, Search, find_duplicates
 from tasks.corpus.deduplication.ways import MethodParams, ways_over
-from tasks.distributed import run_tasks
-from tasks.layer_filter import Part, PartFilter, count_part, layer_parts
-from tasks.records import DocumentReport, carry_lineage, parts_of, record_lineage
+from tasks.layer_filter import layer_parts
+from tasks.records import DocumentReport, carry_lineage, record_lineage
 from tasks.resources import Resources
 from tasks.row_groups import row_groups
 from tasks.spark import spark_session
 from tasks.stage import Input, Output, run_as_stage, stage
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 INDEX = "index"
 """The folder of the index: of an earlier month in the stage's input, of this one in its output."""
@@ -95,7 +86,7 @@ def dedup(
             rows_removed = [path for before in found for path in before.rows]
             found.append(find_duplicates(spark, groups, rows_removed, search, steps / way.method.name))
             check_breakers(found[0].sources, [part for each in found for part in each.chosen], params)
-        output = _Output(unique.absolute(), steps, [path for each in found for path in each.rows])
+        output = DedupOutput(unique.absolute(), steps, [path for each in found for path in each.rows])
         index = NextIndex(
             unique / INDEX,
             earlier / INDEX,
@@ -105,75 +96,33 @@ def dedup(
             ],
             output.removed,
         )
-        kept, repeated = output.write_documents(
-            spark, layer_parts(clean), index if params.keep_index else None, params.repeated
-        )
         removals = [
             Removals(way.method, [part.file for part in each.chosen])
             for way, each in zip(ways, found, strict=True)
         ]
-        rules = output.write_ledger(spark, removals, sum(each.removed for each in found))
+        removed = sum(each.removed for each in found)
+        written = output.write(
+            spark,
+            layer_parts(clean),
+            removals,
+            removed,
+            index if params.keep_index else None,
+            params.repeated,
+        )
     record_lineage(unique, "dedup", params)
     shutil.rmtree(steps)
-    by_source, by_language = Counter(), Counter()
-    for (source, language), count in kept.items():
-        by_source[source] += count
-        by_language[language] += count
     return DedupReport(
-        kept=sum(kept.values()),
-        removed=sum(rules.values()),
-        removed_by_rule=dict(sorted(rules.items())),
-        kept_by_source=dict(sorted(by_source.items())),
-        kept_by_language=dict(sorted(by_language.items())),
+        **written.counts(),
         records_in=sum(group.rows for group in groups),
         indexed_before=sum(segment.documents for segment in ways[0].earlier),
-        exact_duplicates=rules[EXACT_RULE],
-        near_duplicates=sum(rules[way.method.rule] for way in ways),
+        exact_duplicates=written.rules[EXACT_RULE],
+        near_duplicates=sum(written.rules[way.method.rule] for way in ways),
         candidate_pairs=sum(each.candidates for each in found),
         verified_pairs=sum(each.verified for each in found),
         largest_cluster=max(part.cluster for each in found for part in each.chosen),
         rounds=max(each.rounds for each in found),
-        repeated=repeated,
+        repeated=written.repeated,
     )
-
-
-@dataclass(frozen=True)
-class _Output:
-    """The stage's output; ``removed`` are files with the numbers of the rows that go."""
-
-    folder: Path
-    steps: Path
-    removed: Sequence[Path]
-
-    def write_documents(
-        self,
-        spark: SparkSession,
-        parts: Sequence[Part],
-        index: NextIndex | None,
-        repeated: RepeatedPassagesParams | None,
-    ) -> tuple[Counter[tuple[str, str]], RepeatedReport | None]:
-        """Write documents and index; returns how many documents stay by source and language."""
-        stays = self.folder if repeated is None else self.steps / "deduplicated"
-        (stays / "documents").mkdir(parents=True)
-        filtering = PartFilter(stays / "documents", self.removed)
-        tasks: list[Callable[[], Any]] = [partial(filtering.filter, part) for part in parts]
-        tasks += index.tasks() if index else []
-        written = run_tasks(spark, tasks, lambda task: task())
-        if index:
-            index.finish(written[len(parts) :])
-        if repeated is None:
-            return sum(written[: len(parts)], Counter()), None
-        # Behind the rest: of copies of one document every line would be there many times.
-        report = strip_repeated(spark, stays, self.folder, self.steps, repeated)
-        return sum(run_tasks(spark, parts_of(self.folder), count_part), Counter()), report
-
-    def write_ledger(self, spark: SparkSession, removals: Sequence[Removals], entries: int) -> Counter[str]:
-        """Write what went, and why; returns how many documents each rule removed."""
-        (self.folder / "ledger").mkdir()
-        ledger = LedgerWriter(
-            self.folder / "ledger", ledger_parts(entries), removals, repeated_ledger(self.steps)
-        )
-        return sum(run_tasks(spark, range(ledger.parts), ledger.write), Counter())
 
 
 if __name__ == "__main__":

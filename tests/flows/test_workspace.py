@@ -86,6 +86,13 @@ def test_uncommitted_changes_take_part_and_untracked_files_are_named(pair, in_fl
     assert any("stray.txt" in record.getMessage() for record in caplog.records)
 
 
+def test_files_with_new_dates_alone_are_no_changes(pair, in_flow):
+    for path in pair.git("ls-files").split():
+        os.utime(pair.folder / path, (0, 0))
+    in_flow(run("second.amount=2", name="dated"))
+    assert pair.git("log", "--format=%s", "main..runs/dated") == "Run dated"
+
+
 def test_a_failed_run_records_nothing_and_the_same_run_goes_on_in_its_folder(project, in_flow, monkeypatch):
     project.stage("first", ["source.txt"])
     body = "import os\nif not os.environ.get('MENDED'): raise StageError('broken')"
