@@ -19,6 +19,7 @@ from tasks.records import parts_of
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyarrow.parquet import ParquetFile
 
 
 @dataclass(frozen=True)
@@ -52,24 +53,27 @@ class PartFilter:
             ) as kept,
             ThreadPoolExecutor(1) as reader,
         ):
-            first = part.first
-            # The next row group is read while this one is written.
-            reading = reader.submit(before.read_row_group, 0) if before.num_row_groups else None
+            # The next row group is read and filtered while this one is written.
+            firsts = [part.first]
             for number in range(before.num_row_groups):
-                assert reading is not None
-                rows = reading.result()
+                firsts.append(firsts[-1] + before.metadata.row_group(number).num_rows)
+            reading = [
+                reader.submit(self._staying, before, number, firsts[number])
+                for number in range(min(1, before.num_row_groups))
+            ]
+            for number in range(before.num_row_groups):
+                staying = reading.pop().result()
                 if number + 1 < before.num_row_groups:
-                    reading = reader.submit(before.read_row_group, number + 1)
-                staying = self._staying(rows, first)
-                first += rows.num_rows
+                    reading.append(reader.submit(self._staying, before, number + 1, firsts[number + 1]))
                 if staying.num_rows:
                     kept.write_table(staying, row_group_size=2**31 - 1)
                 counts.update(_counted(staying))
         return counts
 
-    def _staying(self, rows: pyarrow.Table, first: int) -> pyarrow.Table:
+    def _staying(self, part: ParquetFile, row_group: int, first: int) -> pyarrow.Table:
         import pyarrow as pa
 
+        rows = part.read_row_group(row_group)
         stays_R = np.ones(rows.num_rows, bool)
         for path in self.removed:
             numbers = np.load(path, mmap_mode="r")
