@@ -8,16 +8,13 @@ Rajaraman and Ullman, Mining of Massive Datasets, chapter 3. A user loads them t
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tasks.compiled import compiled
+from tasks.corpus.deduplication.shingles import Shingles, shingle
 from tasks.corpus.scoring.hashing import hash_of
 from tasks.corpus.scoring.segments import segment_words
-
-if TYPE_CHECKING:
-    from tasks.corpus.deduplication.shingles import Shingles
 
 SCHEME = "affine32"
 """datasketch's name of the permutations: h -> a h + b modulo 2^32."""
@@ -42,12 +39,13 @@ def band_keys(signatures_DP: np.ndarray, bands: int) -> np.ndarray:
     return _band_keys(signatures_DP, bands)
 
 
-def shingle_hash(shingle: bytes) -> int:
+def shingle_hash(text: bytes) -> int:
     """The hash of 32 bits of a shingle, its words with spaces between: ``hashfunc`` for datasketch."""
     import pyarrow as pa
 
-    words = segment_words(pa.array([shingle.decode("utf-8")])).hashes_W
-    return int(hash_of(words, 0, len(words))) & 0xFFFFFFFF
+    words = segment_words(pa.array([text.decode("utf-8")]), places=False)
+    (hashed,) = shingle(words, len(words.hashes_W)).hashes_S
+    return int(hashed) & 0xFFFFFFFF
 
 
 @functools.lru_cache(maxsize=4)

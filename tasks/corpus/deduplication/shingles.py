@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tasks.compiled import compiled
-from tasks.corpus.scoring.hashing import hash_of
+from tasks.corpus.scoring.hashing import appended, dropped, mixed, power_of
 
 if TYPE_CHECKING:
     from tasks.corpus.scoring.segments import Words
@@ -43,12 +43,17 @@ def shingle_hashes(hashes_W, begin, end, size, into):
     words = end - begin
     if words == 0:
         return 0
-    if words <= size:
-        into[0] = hash_of(hashes_W, begin, end)
-        return 1
-    for i in range(words - size + 1):
-        into[i] = hash_of(hashes_W, begin + i, begin + i + size)
-    return words - size + 1
+    run = min(size, words)
+    power = power_of(run - 1)
+    polynomial = np.uint64(0)
+    for w in range(begin, begin + run):
+        polynomial = appended(polynomial, hashes_W[w])
+    into[0] = mixed(polynomial)
+    for i in range(1, words - run + 1):
+        left = dropped(polynomial, hashes_W[begin + i - 1], power)
+        polynomial = appended(left, hashes_W[begin + i + run - 1])
+        into[i] = mixed(polynomial)
+    return words - run + 1
 
 
 @compiled()

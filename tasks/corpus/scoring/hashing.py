@@ -56,6 +56,34 @@ def extended(hashed, item):
     return (hashed ^ (hashed >> _HIGH)) * _MIX ^ (hashed >> _LOW)
 
 
+@compiled(inline="always")
+def appended(polynomial, item):
+    """A polynomial of one item more (both uint64): a third of the time of `extended`, and to be `mixed`."""
+    return polynomial * _GOLDEN + item
+
+
+@compiled(inline="always")
+def dropped(polynomial, item, power):
+    """A polynomial without its first item; ``power`` is that of the items behind it (see `power_of`)."""
+    return polynomial - item * power
+
+
+@compiled()
+def power_of(items):
+    """What the first item of a polynomial is multiplied by, if so many stand behind it."""
+    power = np.uint64(1)
+    for _ in range(items):
+        power *= _GOLDEN
+    return power
+
+
+@compiled(inline="always")
+def mixed(polynomial):
+    """The hash that a polynomial becomes: all of its bits depend on all."""
+    hashed = (polynomial ^ (polynomial >> _HIGH)) * _MIX
+    return hashed ^ (hashed >> _LOW)
+
+
 @compiled()
 def hash_of(chars, start, stop):
     """The hash of ``chars[start:stop]``."""

@@ -26,7 +26,7 @@ from tasks.corpus.scoring.characters import (
     character_flags,
     lower_case,
 )
-from tasks.corpus.scoring.hashing import START, extended
+from tasks.corpus.scoring.hashing import START, appended, mixed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,8 +134,8 @@ def segment(chars, stop, flags, lower, into):
             i += 1
             continue
         begin = i
-        hashed = extended(START, np.uint64(first))
-        low = extended(START, np.uint64(lower[first]))
+        hashed = appended(START, np.uint64(first))
+        low = appended(START, np.uint64(lower[first]))
         symbols = flag & SYMBOL
         letters = flag & ALPHABETIC
         kind = 0
@@ -147,18 +147,20 @@ def segment(chars, stop, flags, lower, into):
             while i < stop:
                 char = chars[i]
                 flag = flags[char]
-                inside = flag & WORD and not flag & UNSEGMENTED
-                if not inside and (i + 1 >= stop or not _joins(chars, i, flags, lower)):
+                # Most words end at a space, which joins nothing: the rest need not be looked at.
+                if (flag & (WORD | UNSEGMENTED)) != WORD and (
+                    flag & SPACE or i + 1 >= stop or not _joins(chars, i, flags, lower)
+                ):
                     break
                 symbols &= flag
                 letters |= flag & ALPHABETIC
-                hashed = extended(hashed, np.uint64(char))
-                low = extended(low, np.uint64(lower[char]))
+                hashed = appended(hashed, np.uint64(char))
+                low = appended(low, np.uint64(lower[char]))
                 i += 1
         else:
             while i < stop and chars[i] == first:
-                hashed = extended(hashed, np.uint64(first))
-                low = extended(low, np.uint64(lower[first]))
+                hashed = appended(hashed, np.uint64(first))
+                low = appended(low, np.uint64(lower[first]))
                 i += 1
             if flag & TERMINAL and i == begin + 1:
                 kind |= ENDS_SENTENCE
@@ -169,8 +171,8 @@ def segment(chars, stop, flags, lower, into):
         into.starts[count] = begin
         into.lengths[count] = i - begin
         into.kinds[count] = kind
-        into.exact[count] = hashed
-        into.folded[count] = low
+        into.exact[count] = mixed(hashed)
+        into.folded[count] = mixed(low)
         count += 1
     return count
 

@@ -9,7 +9,6 @@ import pytest
 from tasks.corpus.deduplication.segments import Features
 from tasks.corpus.deduplication.shingles import Shingles, shingle
 from tasks.corpus.deduplication.similarity import similarities
-from tasks.corpus.scoring.hashing import hash_of
 from tasks.corpus.scoring.segments import segment_words
 
 
@@ -24,8 +23,15 @@ def features(shingles: Shingles) -> Features:
 
 
 def hashes_of(*shingles: str) -> set[int]:
-    words = [segment_words(pa.array([shingle])).hashes_W for shingle in shingles]
-    return {int(hash_of(each, 0, len(each))) for each in words}
+    """By Horner's rule in Python's integers, and the mixing of the last step."""
+    found = set()
+    for words in (segment_words(pa.array([text])).hashes_W.tolist() for text in shingles):
+        polynomial = 0
+        for word in words:
+            polynomial = (polynomial * 0x9E3779B97F4A7C15 + word) % 2**64
+        hashed = (polynomial ^ (polynomial >> 32)) * 0xBF58476D1CE4E5B9 % 2**64
+        found.add(hashed ^ (hashed >> 29))
+    return found
 
 
 def test_a_text_is_the_set_of_its_runs_of_words() -> None:
