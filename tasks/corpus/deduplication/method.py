@@ -49,6 +49,9 @@ class Method(Protocol):
         """Features and keys of texts; each text's are its own, whatever the others are."""
         ...
 
-    def similarities(self, left: Features, right: Features) -> np.ndarray:
-        """How alike the two of each pair are, float64; a document without features is like no other."""
+    def similarities(self, documents: Features, left_P: np.ndarray, right_P: np.ndarray) -> np.ndarray:
+        """How alike the two of each pair of places among the documents are, float64 of shape (P,).
+
+        A document without features is like no other.
+        """
         ...

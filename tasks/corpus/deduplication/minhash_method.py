@@ -42,6 +42,6 @@ class MinHashMethod:
             found.hashes_S, found.offsets_D1, keys_DB[has_words_D].reshape(-1), key_offsets_D1, made_DP
         )
 
-    def similarities(self, left: Features, right: Features) -> np.ndarray:
+    def similarities(self, documents: Features, left_P: np.ndarray, right_P: np.ndarray) -> np.ndarray:
         """Jaccard's similarity or containment of the sets of shingles."""
-        return similarities(left, right, self.measured_by)
+        return similarities(documents, left_P, right_P, self.measured_by)

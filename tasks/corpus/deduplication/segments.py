@@ -103,6 +103,24 @@ class Segments:
             found_N[places] = self.array(segment, "documents")[numbers_N[places] - self.bounds[segment]]
         return found_N
 
+    def features(self, numbers_N: np.ndarray) -> Features:
+        """The features of these documents, copied one behind the other."""
+        documents_N = self.documents(numbers_N)
+        offsets_N1 = np.concatenate([[0], np.cumsum(documents_N["size"])])
+        held: np.ndarray | None = None
+        for segment, places in grouped(self.segment_of(numbers_N)):
+            values = self.array(segment, "features")
+            if held is None:
+                held = np.empty((int(offsets_N1[-1]), *values.shape[1:]), values.dtype)
+            width = _words_of(values)
+            _copy(
+                values.view(np.uint64).reshape(-1), documents_N["first"][places] * width,
+                documents_N["size"][places] * width, held.view(np.uint64).reshape(-1),
+                offsets_N1[places] * width,
+            )  # fmt: skip
+        values = np.empty(0, np.uint64) if held is None else held
+        return Features.back_to_back(values, offsets_N1)
+
     def keys_between(self, segment: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
         """The keys of a segment from ``first`` to ``last``, ascending, and the numbers of their documents."""
         keys = self.array(segment, "keys")
@@ -121,9 +139,20 @@ def grouped(groups_N: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
 
 def checksums(features: Features) -> np.ndarray:
     """A hash of each document's features, uint64 of shape (D,), by which a damaged file is noticed."""
-    width = features.values[:1].nbytes // 8 if len(features.values) else 1
+    width = _words_of(features.values)
     words = np.ascontiguousarray(features.values).view(np.uint64).reshape(-1)
     return _checksums(words, features.firsts_D * width, features.sizes_D * width)
+
+
+def _words_of(values: np.ndarray) -> int:
+    """How many words of 8 bytes a row of features has."""
+    return int(np.prod(values.shape[1:], dtype=np.int64)) * values.itemsize // 8
+
+
+@compiled()
+def _copy(source, firsts_D, sizes_D, target, places_D):
+    for d in range(len(firsts_D)):
+        target[places_D[d] : places_D[d] + sizes_D[d]] = source[firsts_D[d] : firsts_D[d] + sizes_D[d]]
 
 
 @compiled()

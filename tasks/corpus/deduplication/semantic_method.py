@@ -87,11 +87,13 @@ class SemanticMethod:
             np.concatenate([[0], np.cumsum(compared_D * self.params.bands)]),
         )
 
-    def similarities(self, left: Features, right: Features) -> np.ndarray:
+    def similarities(self, documents: Features, left_P: np.ndarray, right_P: np.ndarray) -> np.ndarray:
         """The cosines."""
+        sizes_D = documents.sizes_D
         held = [np.empty(0)]
-        for start, stop in bounded_runs(left.sizes_D + right.sizes_D, NUMBERS_AT_ONCE):
-            held.append(cosines(*(_vectors(side, slice(start, stop)) for side in (left, right))))
+        for start, stop in bounded_runs(sizes_D[left_P] + sizes_D[right_P], NUMBERS_AT_ONCE):
+            sides = (left_P[start:stop], right_P[start:stop])
+            held.append(cosines(*(_vectors(documents, side) for side in sides)))
         return np.concatenate(held)
 
 
@@ -130,7 +132,7 @@ def _model(directory: str, digest: str, tokens: int | None) -> EmbeddingModel:
     return load_embedding_model(Path(directory), tokens)
 
 
-def _vectors(features: Features, pairs: slice) -> np.ndarray:
-    firsts, sizes = features.firsts_D[pairs], features.sizes_D[pairs]
+def _vectors(documents: Features, side_P: np.ndarray) -> np.ndarray:
+    firsts, sizes = documents.firsts_D[side_P], documents.sizes_D[side_P]
     width = int(sizes.max(initial=0))
-    return features.values[firsts[:, None] + np.arange(width)].view(np.float32)
+    return documents.values[firsts[:, None] + np.arange(width)].view(np.float32)

@@ -66,11 +66,13 @@ class TfidfMethod:
         values_T2 = np.stack([found.terms_T, found.weights_T.view(np.uint64)], axis=1)
         return Measured(values_T2, found.offsets_D1, keys_K, key_offsets_D1)
 
-    def similarities(self, left: Features, right: Features) -> np.ndarray:
+    def similarities(self, documents: Features, left_P: np.ndarray, right_P: np.ndarray) -> np.ndarray:
         """The cosines."""
+        sizes_D = documents.sizes_D
         held = [np.empty(0)]
-        for start, stop in bounded_runs(left.sizes_D + right.sizes_D, TERMS_AT_ONCE):
-            held.append(cosines(*(_vectors(side, slice(start, stop)) for side in (left, right))))
+        for start, stop in bounded_runs(sizes_D[left_P] + sizes_D[right_P], TERMS_AT_ONCE):
+            sides = (left_P[start:stop], right_P[start:stop])
+            held.append(cosines(*(_vectors(documents, side) for side in sides)))
         return np.concatenate(held)
 
 
@@ -102,9 +104,9 @@ def _texts(groups: Sequence[RowGroup]) -> Iterator[Any]:
             yield batch.column("text")
 
 
-def _vectors(features: Features, pairs: slice) -> SparseVectors:
-    firsts, sizes = features.firsts_D[pairs], features.sizes_D[pairs]
-    values_T2 = features.values[places_of_runs(firsts, sizes)]
+def _vectors(documents: Features, side_P: np.ndarray) -> SparseVectors:
+    firsts, sizes = documents.firsts_D[side_P], documents.sizes_D[side_P]
+    values_T2 = documents.values[places_of_runs(firsts, sizes)]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     return SparseVectors(
         np.ascontiguousarray(values_T2[:, 0]), np.ascontiguousarray(values_T2[:, 1]).view(np.float64), offsets

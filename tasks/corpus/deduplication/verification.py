@@ -7,11 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.corpus.deduplication.arrays import mapped_array, sorted_slice, write_array
+from tasks.corpus.deduplication.arrays import bounded_runs, mapped_array, sorted_slice, write_array
 from tasks.corpus.deduplication.components import contract
 from tasks.corpus.deduplication.method import Method
-from tasks.corpus.deduplication.segments import Features, Segments, checksums, grouped
+from tasks.corpus.deduplication.segments import Features, Segments, checksums
 from tasks.stage import StageError
+
+FEATURES_AT_ONCE = 2**22
+"""Of the pairs that are compared at once: a hundred pairs of books are as much as ten thousand of pages."""
 
 EDGES = "edges"
 """Files of verified pairs, contracted: int64 of shape (E, 2), each document with the smallest of its star."""
@@ -58,30 +61,27 @@ def similarity_of_pairs(segments: Segments, earlier: int, method: Method, pairs_
     Raises:
         StageError: the features of a document of the earlier index are not what they were.
     """
-    values_P = np.zeros(len(pairs_P2), np.float64)
-    both_P2 = segments.segment_of(pairs_P2.reshape(-1)).reshape(-1, 2)
-    for _, places in grouped(both_P2[:, 0] * len(segments.segments) + both_P2[:, 1]):
-        left, right = (
-            _features(segments, int(both_P2[places[0], side]), pairs_P2[places, side], earlier)
-            for side in (0, 1)
+    sizes_P = segments.documents(pairs_P2.reshape(-1))["size"].reshape(-1, 2).sum(axis=1)
+    held = [np.empty(0)]
+    for start, stop in bounded_runs(sizes_P, FEATURES_AT_ONCE):
+        numbers, places = np.unique(pairs_P2[start:stop], return_inverse=True)
+        places_P2 = places.reshape(-1, 2)
+        documents = segments.features(numbers)
+        _check(segments, earlier, numbers, documents)
+        left_P, right_P = (np.ascontiguousarray(places_P2[:, side]) for side in (0, 1))
+        held.append(method.similarities(documents, left_P, right_P))
+    return np.concatenate(held)
+
+
+def _check(segments: Segments, earlier: int, numbers: np.ndarray, documents: Features) -> None:
+    old = int(np.searchsorted(numbers, earlier))
+    features = Features(documents.values, documents.firsts_D[:old], documents.sizes_D[:old])
+    expected = segments.documents(numbers[:old])["features"]
+    damaged = numbers[:old][checksums(features) != expected]
+    if len(damaged):
+        segment = int(segments.segment_of(damaged)[0])
+        raise StageError(
+            f"{segments.segments[segment].path('features')} is damaged: the features of its document "
+            f"{damaged[0] - segments.bounds[segment]} are not those that were written. Restore the index "
+            "(`dvc checkout`), or make it anew from all documents"
         )
-        values_P[places] = method.similarities(left, right)
-    return values_P
-
-
-def _features(segments: Segments, segment: int, numbers_P: np.ndarray, earlier: int) -> Features:
-    held = segments.array(segment, "documents")
-    rows_P = numbers_P - segments.bounds[segment]
-    values = segments.array(segment, "features")
-    found = Features(values, held["first"][rows_P], held["size"][rows_P])
-    if segments.bounds[segment] < earlier:
-        rows = np.unique(rows_P)
-        once = Features(values, held["first"][rows], held["size"][rows])
-        damaged = rows[checksums(once) != held["features"][rows]]
-        if len(damaged):
-            raise StageError(
-                f"{segments.segments[segment].path('features')} is damaged: the features of its document "
-                f"{damaged[0]} are not those that were written. Restore the index (`dvc checkout`), or make "
-                "it anew from all documents"
-            )
-    return found

@@ -19,6 +19,8 @@ from tasks.records import record_id
 from tasks.resources import Resources
 from tasks.stage import StageError
 
+# Whatever shares a fifth of its shingles is compared.
+WIDE: dict[str, Any] = {"bands": 60, "rows": 2, "min_similarity": 0.6}
 WORDS = [f"word{i}" for i in range(2000)]
 
 
@@ -70,12 +72,12 @@ def test_a_third_month_is_compared_with_both_before(months, documents_of) -> Non
 def test_a_new_document_that_joins_two_earlier_ones_removes_neither(months, ledger_of) -> None:
     words = prose(1, 260).split()
     ends = [" ".join(words[:200]), " ".join(words[48:248])]
-    months(*ends, min_similarity=0.6)
-    report, layer = months(" ".join(words[20:230]), min_similarity=0.6)
+    months(*ends, **WIDE)
+    report, layer = months(" ".join(words[20:230]), **WIDE)
     assert (report.removed, report.verified_pairs) == (1, 2)
     (entry,) = ledger_of(layer)
     assert entry["detail"] in {record_id("docs", f"docs.jsonl:{i + 1}", ends[i]) for i in range(2)}
-    again, _ = months("something else entirely", min_similarity=0.6)
+    again, _ = months("something else entirely", **WIDE)
     assert again.indexed_before == 2
 
 

@@ -54,9 +54,9 @@ def test_signatures_estimate_the_similarity() -> None:
     words = prose(1, 2000).split()
     other = " ".join("other" if i % 60 == 59 else word for i, word in enumerate(words))
     one, two = signed(" ".join(words), other, permutations=1024)
-    left, right = (shingle(segment_words(pa.array([text])), 5) for text in (" ".join(words), other))
-    left, right = (Features.back_to_back(each.hashes_S, each.offsets_D1) for each in (left, right))
-    (true,) = similarities(left, right, "jaccard")
+    both = shingle(segment_words(pa.array([" ".join(words), other])), 5)
+    documents = Features.back_to_back(both.hashes_S, both.offsets_D1)
+    (true,) = similarities(documents, np.array([0]), np.array([1]), "jaccard")
     assert (one == two).mean() == pytest.approx(true, abs=0.05)
 
 

@@ -22,7 +22,7 @@ from tasks.corpus.deduplication.tfidf import (
 from tasks.corpus.scoring.segments import Words, segment_words
 
 THRESHOLDS = pytest.mark.parametrize("threshold", [0.5, 0.9, 0.97, 1.0])
-SLOTS = 2**24
+SLOTS = 2**26
 
 
 def sample() -> list[str]:
