@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
+_TASKS_A_CORE = 4
+
 
 def run_tasks(spark: SparkSession, items: Sequence[T], function: Callable[[T], R]) -> list[R]:
     """What ``function`` returns for each item, in their order.
@@ -35,6 +37,12 @@ def run_tasks(spark: SparkSession, items: Sequence[T], function: Callable[[T], R
         if isinstance(complaint, StageError):
             raise complaint
     return [answer for answer in answers if not isinstance(answer, StageError)]
+
+
+def batches(spark: SparkSession, items: Sequence[T]) -> list[Sequence[T]]:
+    """Items in their order, some to a task: starting one takes about 20 ms, more than a light item does."""
+    size = max(1, -(-len(items) // (_TASKS_A_CORE * spark.sparkContext.defaultParallelism)))
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def _answer(function, item):

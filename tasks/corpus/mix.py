@@ -103,7 +103,7 @@ def mix(unique: Input, mixture: Output, params: MixParams, resources: Resources)
     seed, id and copy.
 
     Raises:
-        StageError: ``epochs`` or a weight names what is not there; nothing is left.
+        StageError: ``epochs`` or a weight names what is not there; nothing is left, or no text.
     """
     from pyspark.sql import functions as F
 
@@ -130,6 +130,8 @@ def mix(unique: Input, mixture: Output, params: MixParams, resources: Resources)
             "the mixture has no training document: see mix.epochs, mix.levels and mix.validation_share"
         )
     total = sum(came_out.values())
+    if not total:
+        raise StageError("the mixture's training documents are all empty: shares of no text mean nothing")
     return MixReport(
         **counts,
         train_documents=splits["train"],

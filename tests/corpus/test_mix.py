@@ -153,6 +153,12 @@ def test_a_weight_for_a_group_that_is_not_there_is_named(mix_of: Mixed, tmp_path
 
 
 @pytest.mark.parametrize("params", [{}, {"levels": [{"by": "source"}]}], ids=["epochs", "levels"])
+def test_documents_without_a_letter_of_text_are_an_error(mix_of: Mixed, params: dict[str, Any]) -> None:
+    with pytest.raises(StageError, match="are all empty|no text"):
+        mix_of("", **params)
+
+
+@pytest.mark.parametrize("params", [{}, {"levels": [{"by": "source"}]}], ids=["epochs", "levels"])
 def test_documents_that_are_all_held_out_leave_no_mixture(
     mix_of: Mixed, tmp_path: Path, params: dict[str, Any]
 ) -> None:

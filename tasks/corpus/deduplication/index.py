@@ -20,7 +20,7 @@ from tasks.corpus.deduplication.arrays import mapped_array, write_array
 from tasks.corpus.deduplication.method import Method
 from tasks.corpus.deduplication.segments import FILES, Segment
 from tasks.corpus.deduplication.signing import SIGNATURES
-from tasks.distributed import run_tasks
+from tasks.distributed import batches, run_tasks
 from tasks.links import link_or_copy
 from tasks.stage import StageError
 
@@ -104,7 +104,7 @@ def earlier_segments(
     for entry in held.segments:
         segments.append(Segment(str((folder / method.name).absolute()), entry.name, first, entry.documents))
         first += entry.documents
-    run_tasks(spark, list(zip(segments, held.segments, strict=True)), _check_files)
+    run_tasks(spark, batches(spark, list(zip(segments, held.segments, strict=True))), _check_files)
     return segments
 
 
@@ -148,24 +148,26 @@ class NextIndex:
     made: Sequence[tuple[Method, dict[str, Any], Path | None, Sequence[Segment], Sequence[Segment]]]
     removed: Sequence[Path]
 
-    def tasks(self) -> list[Callable[[], tuple[str, IndexedSegment]]]:
+    def tasks(self, spark: SparkSession) -> list[Callable[[], list[tuple[str, IndexedSegment]]]]:
         """What is to be done, each in any order; returns what `finish` wants."""
         index = read_index(self.before)
-        found = []
+        found: list[Callable[[], list[tuple[str, IndexedSegment]]]] = []
         for method, _, _, old, new in self.made:
             folder = (self.out / method.name).absolute()
             folder.mkdir(parents=True)
             entries = index.methods[method.name].segments if index else []
             first = new[0].first if new else 0
-            found += [partial(_carried, folder, *pair) for pair in zip(old, entries, strict=True)]
+            pairs = batches(spark, list(zip(old, entries, strict=True)))
+            found += [partial(_carried, method.name, folder, some) for some in pairs]
             found += [
-                partial(_written, folder, segment, segment.first - first, self.removed) for segment in new
+                partial(_written, method.name, folder, segment, segment.first - first, self.removed)
+                for segment in new
             ]
-        return [partial(_named, Path(task.args[0]).name, task) for task in found]
+        return found
 
-    def finish(self, written: Iterable[tuple[str, IndexedSegment]]) -> None:
+    def finish(self, written: Iterable[list[tuple[str, IndexedSegment]]]) -> None:
         """Write the manifest, last."""
-        held = list(written)
+        held = [entry for some in written for entry in some]
         methods = {}
         for method, parameters, table, _, _ in self.made:
             if table is not None:
@@ -192,7 +194,9 @@ def described(segment: Segment) -> IndexedSegment:
     )
 
 
-def _written(folder: Path, segment: Segment, row: int, removed: Sequence[Path]) -> IndexedSegment:
+def _written(
+    name: str, folder: Path, segment: Segment, row: int, removed: Sequence[Path]
+) -> list[tuple[str, IndexedSegment]]:
     """Write the documents of a segment that stay; its first is this row of the layer."""
     stays_D = np.ones(segment.documents, bool)
     for path in removed:
@@ -209,18 +213,17 @@ def _written(folder: Path, segment: Segment, row: int, removed: Sequence[Path]) 
     if segment.path(SIGNATURES).exists():
         write_array(out.path(SIGNATURES), mapped_array(segment.path(SIGNATURES))[stays_D])
     link_or_copy(segment.path("features"), out.path("features"))
-    return described(out)
+    return [(name, described(out))]
 
 
-def _carried(folder: Path, segment: Segment, entry: IndexedSegment) -> IndexedSegment:
-    """Take over a segment of the earlier index as it is."""
-    for what in entry.bytes:
-        link_or_copy(segment.path(what), folder / f"{segment.name}.{what}.npy")
-    return entry
-
-
-def _named(name: str, task: Callable[[], IndexedSegment]) -> tuple[str, IndexedSegment]:
-    return name, task()
+def _carried(
+    name: str, folder: Path, pairs: Sequence[tuple[Segment, IndexedSegment]]
+) -> list[tuple[str, IndexedSegment]]:
+    """Take over segments of the earlier index as they are."""
+    for segment, entry in pairs:
+        for what in entry.bytes:
+            link_or_copy(segment.path(what), folder / f"{segment.name}.{what}.npy")
+    return [(name, entry) for _, entry in pairs]
 
 
 def _check_table(path: Path, expected: str | None) -> None:
@@ -245,8 +248,12 @@ def _check_same(folder: Path, method: Method, held: IndexedMethod, parameters: d
         )
 
 
-def _check_files(pair: tuple[Segment, IndexedSegment]) -> None:
-    segment, entry = pair
+def _check_files(pairs: Sequence[tuple[Segment, IndexedSegment]]) -> None:
+    for segment, entry in pairs:
+        _check_segment(segment, entry)
+
+
+def _check_segment(segment: Segment, entry: IndexedSegment) -> None:
     for what, size in entry.bytes.items():
         path = segment.path(what)
         if not path.exists():

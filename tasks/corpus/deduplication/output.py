@@ -73,7 +73,7 @@ class DedupOutput:
         (stays / "documents").mkdir(parents=True)
         filtering = PartFilter(stays / "documents", self.removed)
         filters = [partial(filtering.filter, part) for part in parts]
-        indexing = index.tasks() if index else []
+        indexing = index.tasks(spark) if index else []
         # In one job: one core may write documents while others write the rest.
         ledger = [] if repeated else self._ledger(removals, entries)
         written = _called(spark, [*filters, *indexing, *ledger])
