@@ -71,9 +71,9 @@ def test_a_third_month_is_compared_with_both_before(months, documents_of) -> Non
 
 def test_a_new_document_that_joins_two_earlier_ones_removes_neither(months, ledger_of) -> None:
     words = prose(1, 260).split()
-    ends = [" ".join(words[:200]), " ".join(words[48:248])]
+    ends = [" ".join(words[:200]), " ".join(words[60:260])]  # half of their shingles are shared
     months(*ends, **WIDE)
-    report, layer = months(" ".join(words[20:230]), **WIDE)
+    report, layer = months(" ".join(words[30:230]), **WIDE)
     assert (report.removed, report.verified_pairs) == (1, 2)
     (entry,) = ledger_of(layer)
     assert entry["detail"] in {record_id("docs", f"docs.jsonl:{i + 1}", ends[i]) for i in range(2)}
