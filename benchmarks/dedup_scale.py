@@ -91,7 +91,8 @@ class Trials:
             seconds = time.perf_counter() - started
         self.peak = max(self.peak, peaks["all"])
         each = f"{1e6 * seconds / size:7.1f} µs each"
-        print(f"{what}: {found:50s} {seconds:8.1f} s  {each}  {peaks['all']:7.0f} MiB", flush=True)
+        memory = f"{peaks['all']:7.0f} MiB, {peaks['unmapped']:.0f} without mapped files"
+        print(f"{what}: {found:50s} {seconds:8.1f} s  {each}  {memory}", flush=True)
         return seconds
 
 
