@@ -14,6 +14,7 @@ os.environ.update(
     HF_HUB_OFFLINE="1",
     MLFLOW_DISABLE_TELEMETRY="true",
     DO_NOT_TRACK="true",
+    DVC_NO_ANALYTICS="true",
     PREFECT_SERVER_ANALYTICS_ENABLED="false",
     TOKENIZERS_PARALLELISM="false",
 )
