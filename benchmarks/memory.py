@@ -15,9 +15,11 @@ HOLDERS: tuple[str, ...] = ("java", "driver", "workers", "all", "unmapped")
 
 @contextmanager
 def watched_memory(seconds: float = 1.0) -> Iterator[dict[str, float]]:
-    """MiB (proportional set size) at most of Java, of this process, of Spark's Python workers, of all together,
-    and of all without pages of mapped files, which the system takes back when memory is short; filled in while
-    the block runs."""
+    """MiB (proportional set size) at most, filled in while the block runs.
+
+    Of Java, of this process, of Spark's Python workers, of all together, and of all without pages of mapped
+    files, which the system takes back when memory is short.
+    """
     peaks = dict.fromkeys(HOLDERS, 0.0)
     stop = threading.Event()
     watch = threading.Thread(target=_watch, args=(peaks, stop, seconds))
