@@ -1,155 +1,105 @@
+from __future__ import annotations
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from models.cache import KeyValueCache
 from models.config import ModelConfig
-
-
-class KeyValueCache:
-    """Keys and values of the tokens already seen, in memory taken once for `batch` rows of `length` tokens.
-
-    `used` is the number of filled positions. Give `dtype` the type in which attention runs (the autocast
-    type, where there is one); otherwise every step casts the whole cache.
-    """
-
-    def __init__(
-        self,
-        config: ModelConfig,
-        batch: int,
-        length: int,
-        *,
-        dtype: torch.dtype = torch.float32,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        shape = (config.num_hidden_layers, batch, config.num_key_value_heads, length, config.head_dim)
-        self.keys_LBKSD = torch.empty(shape, dtype=dtype, device=device)
-        self.values_LBKSD = torch.empty(shape, dtype=dtype, device=device)
-        self.length = length
-        self.used = 0
-
-    def append(self, layer: int, keys_BKTD: Tensor, values_BKTD: Tensor) -> tuple[Tensor, Tensor]:
-        """Store the keys and values of T new tokens of one layer; return all of that layer's, new ones last.
-
-        The position moves on only with `advance`, once for all layers.
-        """
-        end = self.used + keys_BKTD.shape[2]
-        self.keys_LBKSD[layer, :, :, self.used : end] = keys_BKTD
-        self.values_LBKSD[layer, :, :, self.used : end] = values_BKTD
-        return self.keys_LBKSD[layer, :, :, :end], self.values_LBKSD[layer, :, :, :end]
-
-    def advance(self, tokens: int) -> None:
-        """Count the tokens that every layer has stored."""
-        self.used += tokens
-
-
-class RotaryEmbedding(nn.Module):
-    """Cosines and sines of rotary position embedding (Su et al. 2021, RoFormer, section 3.2), always fp32.
-
-    The tables are not part of the state dict. A change of the module's dtype does not touch them: rounded to
-    bf16 the angles of distant positions are wrong.
-    """
-
-    cos_PE: Tensor
-    sin_PE: Tensor
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.theta = config.rope_theta
-        self.head_dim = config.head_dim
-        self.positions = config.max_position_embeddings
-        self.register_buffer("cos_PE", torch.empty(0), persistent=False)
-        self.register_buffer("sin_PE", torch.empty(0), persistent=False)
-        self._compute_tables()
-
-    def forward(self, length: int, start: int, positions_BT: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Tables (cos, sin) of `length` positions from `start`, or of given ones, to use on queries_BTHD."""
-        if positions_BT is None:
-            rows = slice(start, start + length)
-            return self.cos_PE[rows].unsqueeze(1), self.sin_PE[rows].unsqueeze(1)
-        return self.cos_PE[positions_BT].unsqueeze(2), self.sin_PE[positions_BT].unsqueeze(2)
-
-    def _apply(self, fn, recurse: bool = True):
-        # Module.to, .half, .to_empty and the like all come through here: keep their device, not their dtype.
-        super()._apply(fn, recurse)
-        self._compute_tables()
-        return self
-
-    def _compute_tables(self) -> None:
-        device = self.cos_PE.device
-        channels_E = torch.arange(0, self.head_dim, 2, dtype=torch.int64, device=device).float()
-        frequencies_E = 1.0 / (self.theta ** (channels_E / self.head_dim))
-        angles_PE = torch.arange(self.positions, device=device).float()[:, None] * frequencies_E
-        self.cos_PE, self.sin_PE = angles_PE.cos(), angles_PE.sin()
-
-
-def rotate(x_BTHD: Tensor, cos: Tensor, sin: Tensor, dtype: torch.dtype) -> Tensor:
-    """Turn channel pairs (i, i + D/2) by the angles of their positions, in fp32; returned as `dtype`.
-
-    The half-split pairing is that of transformers' `apply_rotary_pos_emb`; the paper pairs neighbours, which
-    is the same up to a permutation of the projection's rows.
-    """
-    first, second = x_BTHD.chunk(2, dim=-1)
-    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(dtype)
-
-
-def attention_mask(length: int, start: int, padding_BS: Tensor | None, device: torch.device) -> Tensor | None:
-    """Boolean mask, True where a query may look, or None where plain causal attention does the same.
-
-    `length` queries stand at positions start … start + length - 1 of S = start + length keys. `padding_BS` is
-    True on padding. A query may always look at itself, so that no row of the softmax is empty.
-    Shape (B or 1, 1, length, S).
-    """
-    if padding_BS is None and (start == 0 or length == 1):
-        return None
-    keys_S = torch.arange(start + length, device=device)
-    queries_T1 = keys_S[start:, None]
-    causal_TS = keys_S <= queries_T1
-    if padding_BS is None:
-        return causal_TS[None, None]
-    return ((causal_TS & ~padding_BS[:, None, :]) | (keys_S == queries_T1))[:, None]
+from models.masks import Sight
+from models.norms import HeadNorm
+from models.rotary import rotate
+from models.window import windowed_attention
 
 
 class SelfAttention(nn.Module):
-    """Causal grouped-query attention (Ainslie et al. 2023) with rotary positions and no biases."""
+    """Grouped-query attention (Ainslie et al. 2023) with rotary positions.
+
+    By configuration: to a window of the tokens before (Child et al. 2019; Mistral), both ways, with queries and
+    keys normalised in each head (Dehghani et al. 2023, ViT-22B; Qwen3), with biases.
+    """
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
         self.layer = layer
         self.head_dim = config.head_dim
+        self.window = config.window(layer)
+        self.causal = config.is_causal
+        self.dropout = config.attention_dropout
         self.grouped = config.num_key_value_heads != config.num_attention_heads
+        query_size = config.num_attention_heads * config.head_dim
         key_value_size = config.num_key_value_heads * config.head_dim
-        self.q_proj = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
-        self.k_proj = nn.Linear(config.hidden_size, key_value_size, bias=False)
-        self.v_proj = nn.Linear(config.hidden_size, key_value_size, bias=False)
-        self.o_proj = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
+        bias = config.attention_bias or config.qkv_bias
+        self.q_proj = nn.Linear(config.hidden_size, query_size, bias=bias)
+        self.k_proj = nn.Linear(config.hidden_size, key_value_size, bias=bias)
+        self.v_proj = nn.Linear(config.hidden_size, key_value_size, bias=bias)
+        self.o_proj = nn.Linear(query_size, config.hidden_size, bias=config.attention_bias)
+        if config.qk_norm:
+            self.q_norm, self.k_norm = HeadNorm(config), HeadNorm(config)
+        else:
+            self.q_norm = self.k_norm = None
 
     def forward(
         self,
         x_BTC: Tensor,
         rotary: tuple[Tensor, Tensor],
-        mask: Tensor | None = None,
+        sight: Sight,
         cache: KeyValueCache | None = None,
     ) -> Tensor:
-        """Attend within x_BTC and to what the cache holds; `mask` is that of `attention_mask`."""
+        """Attend within x_BTC, and to what the cache holds."""
         heads = (*x_BTC.shape[:2], -1, self.head_dim)
         queries_BTHD, keys_BTKD = self.q_proj(x_BTC).view(heads), self.k_proj(x_BTC).view(heads)
         values_BTKD = self.v_proj(x_BTC).view(heads)
+        if self.q_norm is not None and self.k_norm is not None:
+            queries_BTHD, keys_BTKD = self.q_norm(queries_BTHD), self.k_norm(keys_BTKD)
         # torch's CPU kernel takes four times as long backwards in bf16 as in fp32 (measured with 2.13).
         dtype = torch.float32 if x_BTC.device.type == "cpu" and cache is None else values_BTKD.dtype
         queries_BHTD = rotate(queries_BTHD, *rotary, dtype).transpose(1, 2)
-        keys_BKSD = rotate(keys_BTKD, *rotary, dtype).transpose(1, 2)
-        values_BKSD = values_BTKD.to(dtype).transpose(1, 2)
-        if cache is not None:
-            keys_BKSD, values_BKSD = cache.append(self.layer, keys_BKSD, values_BKSD)
-            queries_BHTD = queries_BHTD.to(keys_BKSD.dtype)
+        keys_BKTD = rotate(keys_BTKD, *rotary, dtype).transpose(1, 2)
+        values_BKTD = values_BTKD.to(dtype).transpose(1, 2)
         with torch.autocast(x_BTC.device.type, enabled=False):
-            mixed_BHTD = F.scaled_dot_product_attention(
-                queries_BHTD,
-                keys_BKSD,
-                values_BKSD,
-                attn_mask=mask,
-                # Without a mask the keys are those of the queries, or all in the past of the only query.
-                is_causal=mask is None and queries_BHTD.shape[2] > 1,
-                enable_gqa=self.grouped,
-            )
-        return self.o_proj(mixed_BHTD.transpose(1, 2).reshape(x_BTC.shape).to(x_BTC.dtype))
+            if cache is None:
+                mixed_BHTD = self._within(queries_BHTD, keys_BKTD, values_BKTD, sight)
+            else:
+                mixed_BHTD = self._with_cache(queries_BHTD, keys_BKTD, values_BKTD, sight, cache)
+        mixed_BTE = mixed_BHTD.transpose(1, 2).flatten(2)
+        return self.o_proj(mixed_BTE.to(x_BTC.dtype))
+
+    def _within(self, queries_BHTD: Tensor, keys_BKTD: Tensor, values_BKTD: Tensor, sight: Sight) -> Tensor:
+        length = queries_BHTD.shape[2]
+        window = self.window if self.window is not None and self.window < length else None
+        dropout = self.dropout if self.training else 0.0
+        if window is not None and length > 2 * window and not dropout:
+            return windowed_attention(queries_BHTD, keys_BKTD, values_BKTD, window, sight)
+        mask = None
+        if window is not None or not sight.of_all:
+            places_T = torch.arange(length, device=queries_BHTD.device)
+            mask = sight.mask(places_T, places_T, window)
+        return self._attend(queries_BHTD, keys_BKTD, values_BKTD, mask, self.causal and mask is None, dropout)
+
+    def _with_cache(
+        self, queries_BHTD: Tensor, keys_BKTD: Tensor, values_BKTD: Tensor, sight: Sight, cache: KeyValueCache
+    ) -> Tensor:
+        start, new = cache.used, queries_BHTD.shape[2]
+        positions_S = cache.positions(self.layer, new)
+        keys_BKSD, values_BKSD = cache.append(self.layer, keys_BKTD, values_BKTD)
+        queries_BHTD = queries_BHTD.to(keys_BKSD.dtype)
+        mask = None
+        # Of one new token all keys are in the past and, where the cache is a ring, in the window.
+        if not sight.of_all or (new > 1 and (start or (self.window or new) < new)):
+            places_T = torch.arange(start, start + new, device=queries_BHTD.device)
+            mask = sight.mask(places_T, positions_S, self.window)
+        return self._attend(queries_BHTD, keys_BKSD, values_BKSD, mask, mask is None and new > 1, 0.0)
+
+    def _attend(
+        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, causal: bool, dropout: float
+    ) -> Tensor:
+        return F.scaled_dot_product_attention(
+            queries,
+            keys,
+            values,
+            attn_mask=mask,
+            dropout_p=dropout,
+            is_causal=causal,
+            enable_gqa=self.grouped,
+        )

@@ -1,15 +1,58 @@
-from typing import Annotated, Any, Self
+"""What a network of this package is: every choice of its architecture, and what fits together."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Size = Annotated[int, Field(ge=1)]
 TokenId = Annotated[int, Field(ge=0)]
+Probability = Annotated[float, Field(ge=0, lt=1)]
+Attention = Literal["full_attention", "sliding_attention"]
+Activation = Literal["silu", "gelu", "gelu_pytorch_tanh", "relu"]
+
+
+class RopeScaling(BaseModel):
+    """How rotary positions are stretched over more tokens than were seen; the names are transformers'.
+
+    linear: all frequencies divided by ``factor`` (Chen et al. 2023, arXiv:2306.15595). llama3: the low ones
+    only, with a blend between (Llama 3.1's release). yarn: a ramp over channels, and attention sharpened by
+    ``attention_factor``, 0.1·ln(factor) + 1 where it is None (Peng et al. 2023, arXiv:2309.00071).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    rope_type: Literal["linear", "llama3", "yarn"]
+    factor: float = Field(ge=1)
+    original_max_position_embeddings: Size | None = None
+    low_freq_factor: float = Field(default=1.0, gt=0)
+    high_freq_factor: float = Field(default=4.0, gt=0)
+    beta_fast: float = Field(default=32.0, gt=0)
+    beta_slow: float = Field(default=1.0, gt=0)
+    attention_factor: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.rope_type != "linear" and self.original_max_position_embeddings is None:
+            raise ValueError(f"rope_type {self.rope_type} needs original_max_position_embeddings")
+        if self.low_freq_factor >= self.high_freq_factor:
+            raise ValueError(
+                f"low_freq_factor {self.low_freq_factor} is not below high_freq_factor "
+                f"{self.high_freq_factor}"
+            )
+        return self
 
 
 class ModelConfig(BaseModel):
-    """The shape of a Llama-layout decoder; the fields bear the names of Hugging Face's `LlamaConfig`.
+    """The architecture of a decoder; the fields bear the names of Hugging Face's configurations.
 
-    Raises `pydantic.ValidationError` for an unknown field, a wrong type, or sizes that do not fit together.
+    The defaults are Llama's. ``layer_types`` names the attention of each layer; a shorter list is repeated,
+    so ``[sliding_attention, sliding_attention, full_attention]`` makes every third layer look at all tokens.
+    Without it all layers slide where ``sliding_window`` is given. Experts replace the feed-forward network of
+    every layer where ``num_local_experts`` is given (see `models.moe`).
+
+    Raises `pydantic.ValidationError` for an unknown field, a wrong type, or choices that do not fit together.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -21,21 +64,75 @@ class ModelConfig(BaseModel):
     num_attention_heads: Size
     num_key_value_heads: Size
     max_position_embeddings: Size
-    rms_norm_eps: float = Field(1e-5, gt=0)
-    rope_theta: float = Field(10000.0, gt=0)
+    head_dim: Size = Field(default=0, description="channels of a head; hidden_size / num_attention_heads")
+
+    norm: Literal["rms", "layer"] = "rms"
+    rms_norm_eps: float = Field(default=1e-5, gt=0)
+    qk_norm: bool = Field(default=False, description="queries and keys normalised in each head")
+    hidden_act: Activation = "silu"
+    gated: bool = Field(default=True, description="a gated linear unit; else two matrices")
+    mlp_bias: bool = False
+    attention_bias: bool = Field(default=False, description="biases of queries, keys, values and output")
+    qkv_bias: bool = Field(default=False, description="biases of queries, keys and values only")
     tie_word_embeddings: bool = True
-    initializer_range: float = Field(0.02, gt=0, le=1)
+    is_causal: bool = Field(default=True, description="False: tokens look both ways, to fill in masked ones")
+
+    rope_theta: float = Field(default=10000.0, gt=0)
+    rope_scaling: RopeScaling | None = None
+    sliding_window: Size | None = Field(default=None, description="tokens a token sees, itself included")
+    layer_types: tuple[Attention, ...] = Field(default=(), description="of each layer, or repeated")
+
+    attention_dropout: Probability = 0.0
+    residual_dropout: Probability = Field(default=0.0, description="of what each half layer adds")
+    embedding_dropout: Probability = 0.0
+
+    num_local_experts: Size | None = None
+    num_experts_per_tok: Size = 2
+    moe_intermediate_size: Size | None = Field(default=None, description="None: intermediate_size")
+    num_shared_experts: int = Field(default=0, ge=0, description="experts that every token goes through")
+    norm_topk_prob: bool = Field(default=True, description="the chosen experts' weights add up to 1")
+    router_balance: Literal["loss", "bias", "none"] = "loss"
+    router_aux_loss_coef: float = Field(default=0.01, ge=0)
+    router_z_loss_coef: float = Field(default=0.0, ge=0)
+    router_noise: float = Field(default=0.0, ge=0, description="standard deviation, in training only")
+    router_bias_update_rate: float = Field(default=1e-3, ge=0)
+    expert_capacity_factor: float | None = Field(default=None, gt=0, description="None: no token is dropped")
+
+    initialization: Literal["normal", "xavier", "kaiming"] = "normal"
+    depth_scaled: bool = Field(default=True, description="what writes into the stream starts smaller")
+    initializer_range: float = Field(default=0.02, gt=0, le=1)
+
     bos_token_id: TokenId | None = None
     eos_token_id: TokenId | None = None
     pad_token_id: TokenId | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, given: Any) -> Any:
+        """A head's size and every layer's kind, where they follow from the rest."""
+        if not isinstance(given, dict):
+            return given
+        given = dict(given)
+        hidden, heads = given.get("hidden_size"), given.get("num_attention_heads")
+        if given.get("head_dim") is None and isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
+            if hidden % heads:
+                raise ValueError(
+                    f"hidden_size {hidden} is not a multiple of num_attention_heads {heads}; "
+                    "give head_dim, or another number of heads"
+                )
+            given["head_dim"] = hidden // heads
+        layers, types = given.get("num_hidden_layers"), given.get("layer_types")
+        if isinstance(types, list | tuple) and isinstance(layers, int) and types:
+            if len(types) > layers:
+                raise ValueError(f"layer_types names {len(types)} layers; num_hidden_layers is {layers}")
+            given["layer_types"] = tuple(types[layer % len(types)] for layer in range(layers))
+        elif isinstance(layers, int) and not types:
+            sliding = given.get("sliding_window") is not None
+            given["layer_types"] = ("sliding_attention" if sliding else "full_attention",) * max(layers, 0)
+        return given
+
     @model_validator(mode="after")
-    def _sizes_fit_together(self) -> Self:
-        if self.hidden_size % self.num_attention_heads:
-            raise ValueError(
-                f"hidden_size {self.hidden_size} is not a multiple of "
-                f"num_attention_heads {self.num_attention_heads}"
-            )
+    def _fits_together(self) -> Self:
         if self.num_attention_heads % self.num_key_value_heads:
             raise ValueError(
                 f"num_attention_heads {self.num_attention_heads} is not a multiple of "
@@ -43,137 +140,40 @@ class ModelConfig(BaseModel):
             )
         if self.head_dim % 2:
             raise ValueError(
-                f"the head size hidden_size / num_attention_heads = {self.head_dim} is odd; "
-                "rotary positions turn pairs of channels and need an even one"
+                f"the head size {self.head_dim} is odd; rotary positions turn pairs of channels and need an "
+                "even one"
             )
+        if "sliding_attention" in self.layer_types and self.sliding_window is None:
+            raise ValueError("layer_types names sliding_attention, but sliding_window is not given")
+        if self.sliding_window is not None and not self.is_causal:
+            raise ValueError("sliding_window is for causal attention; is_causal is false")
+        if self.attention_bias and self.qkv_bias:
+            raise ValueError("attention_bias covers qkv_bias; give one of them")
+        self._check_experts()
         for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
             token = getattr(self, name)
             if token is not None and token >= self.vocab_size:
                 raise ValueError(f"{name} {token} is outside the vocabulary of {self.vocab_size} tokens")
         return self
 
-    @property
-    def head_dim(self) -> int:
-        """Channels of one attention head."""
-        return self.hidden_size // self.num_attention_heads
-
-    @classmethod
-    def from_huggingface(cls, settings: dict[str, Any]) -> Self:
-        """Read the content of a `config.json` of `model_type` llama.
-
-        An absent setting means what it means to transformers' `LlamaConfig`. Settings that do not change the
-        arithmetic are passed over. Raises `ValueError`, naming the setting, for one that would change it and
-        is not supported.
-        """
-        _refuse_unsupported(settings)
-        required = (
-            "vocab_size",
-            "hidden_size",
-            "intermediate_size",
-            "num_hidden_layers",
-            "num_attention_heads",
-        )
-        if absent := [name for name in required if name not in settings]:
-            raise ValueError(f"missing settings: {', '.join(absent)}")
-        # Defaults of LlamaConfig where ours differ: a file that leaves a setting out relies on them.
-        read: dict[str, Any] = {
-            "num_key_value_heads": settings["num_attention_heads"],
-            "max_position_embeddings": 2048,
-            "rms_norm_eps": 1e-6,
-            "tie_word_embeddings": False,
-            "bos_token_id": 1,
-            "eos_token_id": 2,
-        }
-        read |= {name: settings[name] for name in cls.model_fields if name in settings}
-        if read["num_key_value_heads"] is None:
-            read["num_key_value_heads"] = settings["num_attention_heads"]
-        rope = settings.get("rope_parameters") or {}
-        if "rope_theta" in rope:
-            read["rope_theta"] = rope["rope_theta"]
-        return cls(**read)
-
-    def to_huggingface(self, architecture: str, dtype: str = "float32") -> dict[str, Any]:
-        """The `config.json` from which transformers builds `architecture` with these sizes.
-
-        `dtype` is the element type of the weights beside it, in torch's spelling.
-        """
-        settings = self.model_dump() | {
-            "architectures": [architecture],
-            "attention_bias": False,
-            "attention_dropout": 0.0,
-            "dtype": dtype,
-            "head_dim": self.head_dim,
-            "hidden_act": "silu",
-            "mlp_bias": False,
-            "model_type": "llama",
-            "use_cache": True,
-        }
-        if architecture == "LlamaForSequenceClassification":
-            # One label makes it a regression, which is what a reward is.
-            settings |= {"id2label": {"0": "reward"}, "label2id": {"reward": 0}}
-        return settings
-
-    def parameter_count(self) -> int:
-        """Number of distinct parameters of `CausalLM`; a tied weight counts once."""
-        head = 0 if self.tie_word_embeddings else self.vocab_size * self.hidden_size
-        norms = (2 * self.num_hidden_layers + 1) * self.hidden_size
-        return (
-            self.vocab_size * self.hidden_size
-            + self.num_hidden_layers * self._layer_matrix_parameters
-            + norms
-            + head
-        )
-
-    def flops_per_token(self, context: int) -> int:
-        """Floating-point operations of one training token, forward and backward, at `context` tokens.
-
-        6·N + 12·L·H·Q·T (Chowdhery et al. 2022, PaLM, appendix B): N parameters that take part in a matrix
-        product (the layers' projections and the output head, tied or not; the embedding look-up and the norms
-        cost nothing), L layers, H heads of Q channels, T the context. As there, the causal mask is not
-        discounted. A forward pass alone is a third.
-        """
-        matrix_parameters = (
-            self.num_hidden_layers * self._layer_matrix_parameters + self.vocab_size * self.hidden_size
-        )
-        attention = 12 * self.num_hidden_layers * self.num_attention_heads * self.head_dim * context
-        return 6 * matrix_parameters + attention
+    def _check_experts(self) -> None:
+        if self.num_local_experts is None:
+            if self.num_shared_experts:
+                raise ValueError("num_shared_experts needs num_local_experts")
+            return
+        if self.num_experts_per_tok > self.num_local_experts:
+            raise ValueError(
+                f"num_experts_per_tok {self.num_experts_per_tok} is more than num_local_experts "
+                f"{self.num_local_experts}"
+            )
+        if not self.gated or self.mlp_bias or self.hidden_act != "silu":
+            raise ValueError("experts are gated, by silu and without biases: gated, hidden_act, mlp_bias")
 
     @property
-    def _layer_matrix_parameters(self) -> int:
-        queries_and_output = 2 * self.hidden_size * self.hidden_size
-        keys_and_values = 2 * self.hidden_size * self.num_key_value_heads * self.head_dim
-        return queries_and_output + keys_and_values + 3 * self.hidden_size * self.intermediate_size
+    def expert_size(self) -> int:
+        """Channels of an expert's inner layer."""
+        return self.moe_intermediate_size or self.intermediate_size
 
-
-# What transformers' LlamaForCausalLM would compute differently, and the one value that we compute.
-_ONLY = {
-    "model_type": "llama",
-    "hidden_act": "silu",
-    "attention_bias": False,
-    "attention_dropout": 0,
-    "mlp_bias": False,
-    "partial_rotary_factor": 1,
-    "rope_scaling": None,
-    "quantization_config": None,
-}
-
-
-def _refuse_unsupported(settings: dict[str, Any]) -> None:
-    if "model_type" not in settings:
-        raise ValueError("model_type is missing; only 'llama' is supported")
-    for name, only in _ONLY.items():
-        if name in settings and settings[name] != only:
-            raise ValueError(f"{name} = {settings[name]!r} is not supported; only {only!r} is")
-    rope = settings.get("rope_parameters") or {}
-    for name, only in {"rope_type": "default", "type": "default", "partial_rotary_factor": 1}.items():
-        if rope.get(name, only) != only:
-            raise ValueError(f"rope_parameters.{name} = {rope[name]!r} is not supported; only {only!r} is")
-    head_dim = settings.get("head_dim")
-    hidden_size, heads = settings.get("hidden_size"), settings.get("num_attention_heads")
-    if head_dim is not None and hidden_size and heads and head_dim * heads != hidden_size:
-        raise ValueError(
-            f"head_dim = {head_dim} is not supported; only hidden_size / num_attention_heads = "
-            f"{hidden_size / heads:g} is"
-        )
-    if isinstance(eos := settings.get("eos_token_id"), list):
-        raise ValueError(f"eos_token_id = {eos} is not supported; name the one token that ends a text")
+    def window(self, layer: int) -> int | None:
+        """How many tokens a token of a layer sees, itself included; None: all before it."""
+        return self.sliding_window if self.layer_types[layer] == "sliding_attention" else None

@@ -1,17 +1,26 @@
-import math
+from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
-from models.attention import KeyValueCache, RotaryEmbedding, SelfAttention, attention_mask
+from models.attention import SelfAttention
+from models.cache import KeyValueCache
 from models.config import ModelConfig
+from models.feed_forward import FeedForward, GatedFeedForward
+from models.masks import Sight
+from models.moe import SparseMoE
+from models.norms import stream_norm
+from models.rotary import RotaryEmbedding
+from models.routing import Routing
 
 
 class CausalLM(nn.Module):
-    """A decoder that predicts the next token; its state dict is that of transformers' `LlamaForCausalLM`.
+    """A decoder with a head over the vocabulary; its state dict is that of transformers' classes ``…ForCausalLM``.
 
-    With `tie_word_embeddings` the head and the embedding are one parameter under two names. Weights are
+    It predicts the next token or, where `is_causal` is false, the token in place of a masked one. With
+    `tie_word_embeddings` the head and the embedding are one parameter under two names. Weights are
     meaningless until `initialise` or `load_state_dict` has filled them.
     """
 
@@ -28,11 +37,20 @@ class CausalLM(nn.Module):
         *,
         positions_BT: Tensor | None = None,
         padding_BT: Tensor | None = None,
+        segments_BT: Tensor | None = None,
         cache: KeyValueCache | None = None,
+        routing: Routing | None = None,
     ) -> Tensor:
-        """Logits of the next token, logits_BTV. The arguments are those of `Decoder.forward`."""
+        """Logits, logits_BTV. The arguments are those of `Decoder.forward`."""
         return self.lm_head(
-            self.hidden(tokens_BT, positions_BT=positions_BT, padding_BT=padding_BT, cache=cache)
+            self.hidden(
+                tokens_BT,
+                positions_BT=positions_BT,
+                padding_BT=padding_BT,
+                segments_BT=segments_BT,
+                cache=cache,
+                routing=routing,
+            )
         )
 
     def hidden(
@@ -41,10 +59,19 @@ class CausalLM(nn.Module):
         *,
         positions_BT: Tensor | None = None,
         padding_BT: Tensor | None = None,
+        segments_BT: Tensor | None = None,
         cache: KeyValueCache | None = None,
+        routing: Routing | None = None,
     ) -> Tensor:
         """States after the final norm, hidden_BTC: `lm_head` turns them, or a part of them, into logits."""
-        return self.model(tokens_BT, positions_BT=positions_BT, padding_BT=padding_BT, cache=cache)
+        return self.model(
+            tokens_BT,
+            positions_BT=positions_BT,
+            padding_BT=padding_BT,
+            segments_BT=segments_BT,
+            cache=cache,
+            routing=routing,
+        )
 
     def tie_weights(self) -> None:
         """Make head and embedding one parameter where the configuration says so.
@@ -56,14 +83,19 @@ class CausalLM(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Embedding, decoder layers and final norm (Touvron et al. 2023, LLaMA, section 2.2)."""
+    """Embedding, decoder layers and final norm (Touvron et al. 2023, LLaMA, section 2.2).
+
+    With `checkpoint_activations` a layer's inner states are computed once more in the backward pass instead
+    of kept (Chen et al. 2016, arXiv:1604.06174): less memory, a third more computation, the same gradients.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
+        self.checkpoint_activations = False
         self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in range(config.num_hidden_layers))
-        self.norm = RMSNorm(config)
+        self.norm = stream_norm(config)
         self.rotary = RotaryEmbedding(config)
 
     def forward(
@@ -72,37 +104,60 @@ class Decoder(nn.Module):
         *,
         positions_BT: Tensor | None = None,
         padding_BT: Tensor | None = None,
+        segments_BT: Tensor | None = None,
         cache: KeyValueCache | None = None,
+        routing: Routing | None = None,
     ) -> Tensor:
         """States after the final norm, hidden_BTC.
 
-        `padding_BT` is True on padding; it is needed only for padding on the left, as no token looks to its
-        right. With a `cache` it covers the cached positions too and is as wide as cached and new tokens
-        together. `positions_BT` counts from 0 at the first column by default; rotary attention depends on
-        differences only, so padding on the left does not change a row. States at padding mean nothing.
+        Args:
+            padding_BT: True on padding; for a causal model only needed for padding on the left, as no token
+                looks to its right, and where experts count tokens. With a `cache` it covers the cached
+                positions too and is as wide as cached and new tokens together. States at padding mean nothing.
+            positions_BT: count from 0 at the first column by default; rotary attention depends on differences
+                only, so neither padding on the left nor where a document begins in a row changes anything.
+            segments_BT: the number of each token's document, in rows that hold several: a token sees those
+                of its own document. Not with a `cache`.
+            routing: where layers with experts write what was sent where.
 
-        Raises `ValueError` for more tokens than `max_position_embeddings` or than the cache holds.
+        Raises:
+            ValueError: for more tokens than `max_position_embeddings` or than the cache holds, or a cache
+                of a model that looks both ways.
         """
         length = tokens_BT.shape[1]
         start = cache.used if cache is not None else 0
-        self._check_length(start, length, padding_BT, cache)
-        mask = attention_mask(length, start, padding_BT, tokens_BT.device)
+        self._check(start, length, padding_BT, segments_BT, cache)
+        sight = Sight(self.config.is_causal, padding_BT, segments_BT)
         rotary = self.rotary(length, start, positions_BT)
-        x_BTC = self.embed_tokens(tokens_BT)
+        if routing is not None:
+            routing.counted_BT = None if padding_BT is None else ~padding_BT[:, start:]
+        x_BTC = F.dropout(self.embed_tokens(tokens_BT), self.config.embedding_dropout, self.training)
         for layer in self.layers:
-            x_BTC = layer(x_BTC, rotary, mask, cache)
+            if self.checkpoint_activations and torch.is_grad_enabled():
+                x_BTC = checkpoint(layer, x_BTC, rotary, sight, cache, routing, use_reentrant=False)
+            else:
+                x_BTC = layer(x_BTC, rotary, sight, cache, routing)
         if cache is not None:
             cache.advance(length)
         return self.norm(x_BTC)
 
-    def _check_length(
-        self, start: int, length: int, padding_BT: Tensor | None, cache: KeyValueCache | None
+    def _check(
+        self,
+        start: int,
+        length: int,
+        padding_BT: Tensor | None,
+        segments_BT: Tensor | None,
+        cache: KeyValueCache | None,
     ) -> None:
         total, limit = start + length, self.config.max_position_embeddings
         if total > limit:
             raise ValueError(f"{total} tokens are more than max_position_embeddings {limit}")
         if cache is not None and total > cache.length:
             raise ValueError(f"{total} tokens are more than the cache holds, {cache.length}")
+        if cache is not None and not self.config.is_causal:
+            raise ValueError("a model that looks both ways (is_causal false) has no use for a cache")
+        if cache is not None and segments_BT is not None:
+            raise ValueError("segments_BT are of whole rows; with a cache each row is one document")
         if padding_BT is not None and padding_BT.shape[1] != total:
             raise ValueError(
                 f"padding covers {padding_BT.shape[1]} tokens; there are {total}, cached ones included"
@@ -114,83 +169,30 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
-        self.input_layernorm = RMSNorm(config)
+        self.layer = layer
+        self.dropout = config.residual_dropout
+        self.input_layernorm = stream_norm(config)
         self.self_attn = SelfAttention(config, layer)
-        self.post_attention_layernorm = RMSNorm(config)
-        self.mlp = SwiGLU(config)
+        self.post_attention_layernorm = stream_norm(config)
+        if config.num_local_experts is not None:
+            self.mlp = SparseMoE(config, layer)
+        else:
+            self.mlp = GatedFeedForward(config) if config.gated else FeedForward(config)
 
     def forward(
         self,
         x_BTC: Tensor,
         rotary: tuple[Tensor, Tensor],
-        mask: Tensor | None = None,
+        sight: Sight,
         cache: KeyValueCache | None = None,
+        routing: Routing | None = None,
     ) -> Tensor:
-        """One layer; the arguments are those of `SelfAttention.forward`."""
-        x_BTC = x_BTC + self.self_attn(self.input_layernorm(x_BTC), rotary, mask, cache)
-        return x_BTC + self.mlp(self.post_attention_layernorm(x_BTC))
-
-
-class SwiGLU(nn.Module):
-    """Feed-forward network with a gated linear unit (Shazeer 2020, GLU Variants Improve Transformer)."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.gate_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False)
-        self.up_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False)
-        self.down_proj = nn.Linear(config.intermediate_size, config.hidden_size, bias=False)
-
-    def forward(self, x_BTC: Tensor) -> Tensor:
-        """x_BTC to x_BTC, position by position."""
-        return self.down_proj(F.silu(self.gate_proj(x_BTC)) * self.up_proj(x_BTC))
-
-
-class RMSNorm(nn.Module):
-    """Root-mean-square normalisation (Zhang and Sennrich 2019), computed in fp32.
-
-    Returns the autocast type where autocast is on: each of the projections that follow would otherwise cast
-    the same fp32 input once more.
-    """
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(config.hidden_size))
-        self.eps = config.rms_norm_eps
-
-    def forward(self, x_BTC: Tensor) -> Tensor:
-        """x_BTC, each token scaled to root mean square 1, times the weight."""
-        device = x_BTC.device.type
-        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x_BTC.dtype
-        return F.rms_norm(x_BTC.float(), self.weight.shape, self.weight.float(), self.eps).to(dtype)
-
-
-def initialise(model: nn.Module, config: ModelConfig, seed: int | torch.Generator) -> None:
-    """Fill all parameters of a model of this package; the same seed gives the same weights on every device.
-
-    Matrices: normal with standard deviation `initializer_range`; projections that write into the residual
-    stream: that / √(2 · layers), so that its variance does not grow with depth (Radford et al. 2019, GPT-2,
-    section 2.3). Norms: 1. Reward head: normal with standard deviation 1 / √(hidden_size + 1)
-    (Stiennon et al. 2020, appendix B). Value head: 0, so that no value is invented before the first update.
-    """
-    generator = seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(seed)
-    std = config.initializer_range
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            kind = name.rsplit(".", 2)[-2]
-            if kind == "norm" or kind.endswith("layernorm"):
-                parameter.fill_(1.0)
-            elif kind == "value":
-                parameter.zero_()
-            elif kind == "score":
-                _fill_normal(parameter, 1 / math.sqrt(config.hidden_size + 1), generator)
-            elif kind in ("o_proj", "down_proj"):
-                _fill_normal(parameter, std / math.sqrt(2 * config.num_hidden_layers), generator)
-            else:
-                _fill_normal(parameter, std, generator)
-
-
-def _fill_normal(parameter: Tensor, std: float, generator: torch.Generator) -> None:
-    # Drawn where the generator lives: a GPU's random numbers are not those of the CPU.
-    parameter.copy_(
-        torch.empty(parameter.shape, device=generator.device).normal_(0.0, std, generator=generator)
-    )
+        """One layer; the arguments are those of `SelfAttention.forward` and `SparseMoE.forward`."""
+        attended_BTC = self.self_attn(self.input_layernorm(x_BTC), rotary, sight, cache)
+        x_BTC = x_BTC + F.dropout(attended_BTC, self.dropout, self.training)
+        normed_BTC = self.post_attention_layernorm(x_BTC)
+        if isinstance(self.mlp, SparseMoE):
+            fed_BTC = self.mlp(normed_BTC, routing)
+        else:
+            fed_BTC = self.mlp(normed_BTC)
+        return x_BTC + F.dropout(fed_BTC, self.dropout, self.training)
