@@ -15,8 +15,8 @@ from models.window import windowed_attention
 class SelfAttention(nn.Module):
     """Grouped-query attention (Ainslie et al. 2023) with rotary positions.
 
-    By configuration: to a window of the tokens before (Child et al. 2019; Mistral), both ways, with queries and
-    keys normalised in each head (Dehghani et al. 2023, ViT-22B; Qwen3), with biases.
+    By configuration: to a window of the tokens before (Child et al. 2019; Mistral), both ways, with queries
+    and keys normalised in each head (Dehghani et al. 2023, ViT-22B; Qwen3), with biases.
     """
 
     def __init__(self, config: ModelConfig, layer: int) -> None:

@@ -109,7 +109,7 @@ class ModelConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, given: Any) -> Any:
-        """A head's size and every layer's kind, where they follow from the rest."""
+        """A head's size, where it follows from the rest; a list as JSON has it."""
         if not isinstance(given, dict):
             return given
         given = dict(given)
@@ -121,14 +121,8 @@ class ModelConfig(BaseModel):
                     "give head_dim, or another number of heads"
                 )
             given["head_dim"] = hidden // heads
-        layers, types = given.get("num_hidden_layers"), given.get("layer_types")
-        if isinstance(types, list | tuple) and isinstance(layers, int) and types:
-            if len(types) > layers:
-                raise ValueError(f"layer_types names {len(types)} layers; num_hidden_layers is {layers}")
-            given["layer_types"] = tuple(types[layer % len(types)] for layer in range(layers))
-        elif isinstance(layers, int) and not types:
-            sliding = given.get("sliding_window") is not None
-            given["layer_types"] = ("sliding_attention" if sliding else "full_attention",) * max(layers, 0)
+        if isinstance(given.get("layer_types"), list):
+            given["layer_types"] = tuple(given["layer_types"])
         return given
 
     @model_validator(mode="after")
@@ -142,6 +136,11 @@ class ModelConfig(BaseModel):
             raise ValueError(
                 f"the head size {self.head_dim} is odd; rotary positions turn pairs of channels and need an "
                 "even one"
+            )
+        if len(self.layer_types) > self.num_hidden_layers:
+            raise ValueError(
+                f"layer_types names {len(self.layer_types)} layers; num_hidden_layers is "
+                f"{self.num_hidden_layers}"
             )
         if "sliding_attention" in self.layer_types and self.sliding_window is None:
             raise ValueError("layer_types names sliding_attention, but sliding_window is not given")
@@ -174,6 +173,14 @@ class ModelConfig(BaseModel):
         """Channels of an expert's inner layer."""
         return self.moe_intermediate_size or self.intermediate_size
 
+    @property
+    def attentions(self) -> tuple[Attention, ...]:
+        """The attention of every layer."""
+        types: tuple[Attention, ...] = self.layer_types
+        if not types:
+            types = ("full_attention",) if self.sliding_window is None else ("sliding_attention",)
+        return tuple(types[layer % len(types)] for layer in range(self.num_hidden_layers))
+
     def window(self, layer: int) -> int | None:
         """How many tokens a token of a layer sees, itself included; None: all before it."""
-        return self.sliding_window if self.layer_types[layer] == "sliding_attention" else None
+        return self.sliding_window if self.attentions[layer] == "sliding_attention" else None

@@ -20,7 +20,7 @@ def through_experts(
     """
     experts_M, tokens_M = taken_NE.T.nonzero(as_tuple=True)  # sorted by expert, then by token
     counts = torch.bincount(experts_M, minlength=taken_NE.shape[1]).tolist()
-    # unbind and split give their whole gradient at once; indexing would make a full-sized one for each expert.
+    # unbind and split give their whole gradient at once; indexing would make one of full size for each.
     outputs = [
         _expert(rows, gate_up_FC, down_CI)
         for rows, gate_up_FC, down_CI in zip(

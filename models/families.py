@@ -78,7 +78,9 @@ def from_huggingface(settings: Mapping[str, Any]) -> ModelConfig:
     """
     model_type = settings.get("model_type")
     if model_type == OURS:
-        return ModelConfig.model_validate({k: v for k, v in settings.items() if k in ModelConfig.model_fields})
+        return ModelConfig.model_validate(
+            {k: v for k, v in settings.items() if k in ModelConfig.model_fields}
+        )
     family = FAMILIES.get(str(model_type))
     if family is None:
         known = ", ".join([*FAMILIES, OURS])
@@ -144,11 +146,11 @@ _EXPERTS = {"num_experts_per_tok": "num_experts_per_tok", "router_aux_loss_coef"
 
 
 def _slides(config: ModelConfig) -> bool:
-    return "sliding_attention" in config.layer_types
+    return "sliding_attention" in config.attentions
 
 
 def _uniform(config: ModelConfig) -> bool:
-    return len(set(config.layer_types)) == 1
+    return len(set(config.attentions)) == 1
 
 
 def _dense(config: ModelConfig) -> bool:
@@ -237,7 +239,9 @@ def _rope(settings: Mapping[str, Any], theta: float) -> dict[str, Any]:
     if unknown := [name for name in given if name not in RopeScaling.model_fields]:
         raise ValueError(f"rope_parameters.{unknown[0]} = {given[unknown[0]]!r} is not supported")
     if kind not in ("linear", "llama3", "yarn"):
-        raise ValueError(f"rope_parameters.rope_type = {kind!r} is not supported; linear, llama3 and yarn are")
+        raise ValueError(
+            f"rope_parameters.rope_type = {kind!r} is not supported; linear, llama3 and yarn are"
+        )
     if kind == "yarn":
         given.setdefault("original_max_position_embeddings", settings.get("max_position_embeddings"))
     return {"rope_theta": theta, "rope_scaling": RopeScaling(rope_type=kind, **given)}
@@ -270,7 +274,7 @@ def _windows(family: Family, settings: Mapping[str, Any]) -> dict[str, Any]:
         "sliding_attention" if layer >= first else "full_attention" for layer in range(layers)
     ]
     window = settings.get("sliding_window", 4096) if "sliding_attention" in types else None
-    return {"sliding_window": window, "layer_types": tuple(types)}
+    return {"sliding_window": window, "layer_types": tuple(types) if len(set(types)) > 1 else ()}
 
 
 def _written_windows(family: Family, config: ModelConfig) -> dict[str, Any]:
@@ -278,11 +282,11 @@ def _written_windows(family: Family, config: ModelConfig) -> dict[str, Any]:
         return {"sliding_window": config.sliding_window}
     if family.model_type in ("qwen2", "qwen3"):
         slides = _slides(config)
-        first = config.layer_types.index("sliding_attention") if slides else config.num_hidden_layers
+        first = config.attentions.index("sliding_attention") if slides else config.num_hidden_layers
         return {
             "use_sliding_window": slides,
             "sliding_window": config.sliding_window if slides else None,
-            "layer_types": list(config.layer_types),
+            "layer_types": list(config.attentions),
             "max_window_layers": first,
         }
     return {}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.attention import KeyValueCache
+from models.cache import KeyValueCache
 from models.sampling import check_sampling, choose
 from models.transformer import CausalLM
 

@@ -5,7 +5,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models.config import ModelConfig
-from models.transformer import Decoder, initialise
+from models.initialization import initialise
+from models.transformer import Decoder
 
 
 class RewardModel(nn.Module):

@@ -8,10 +8,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from models.config import ModelConfig
+from models.expert_weights import joined_experts, split_experts
+from models.families import from_huggingface, to_huggingface
 from models.heads import RewardModel
 from models.transformer import CausalLM
 
-ARCHITECTURES = {CausalLM: "LlamaForCausalLM", RewardModel: "LlamaForSequenceClassification"}
+TASKS = {CausalLM: "ForCausalLM", RewardModel: "ForSequenceClassification"}
 
 CONFIG = "config.json"
 GENERATION_CONFIG = "generation_config.json"
@@ -27,20 +29,26 @@ def save_model(model: CausalLM | RewardModel, directory: Path, *, dtype: torch.d
     where it is missing.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    # named_parameters gives a shared parameter once, under its first name: the embedding.
-    tensors = {
-        name: parameter.detach().to("cpu", dtype).contiguous() for name, parameter in model.named_parameters()
-    }
-    save_file(tensors, directory / WEIGHTS, metadata={"format": "pt"})
+    settings = to_huggingface(model.config, TASKS[type(model)], str(dtype).removeprefix("torch."))
+    tensors = {name: tensor.to("cpu", dtype).contiguous() for name, tensor in weights(model).items()}
+    save_file(split_experts(tensors, settings["model_type"]), directory / WEIGHTS, metadata={"format": "pt"})
     if isinstance(model, CausalLM):
         tokens = ("bos_token_id", "eos_token_id", "pad_token_id")
         _write_json(directory / GENERATION_CONFIG, {name: getattr(model.config, name) for name in tokens})
-    dtype_name = str(dtype).removeprefix("torch.")
-    _write_json(directory / CONFIG, model.config.to_huggingface(ARCHITECTURES[type(model)], dtype_name))
+    _write_json(directory / CONFIG, settings)
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    """What a model directory holds of a model, under our names: parameters, and buffers that training moves."""
+    # named_parameters gives a shared parameter once, under its first name: the embedding.
+    held = {name: parameter.detach() for name, parameter in model.named_parameters()}
+    return held | {
+        name: tensor for name, tensor in model.state_dict().items() if name.endswith("expert_bias")
+    }
 
 
 def load_model(directory: Path) -> CausalLM:
-    """Read a language model in fp32 from a directory in the Hugging Face Llama layout.
+    """Read a language model in fp32 from a directory in the Hugging Face layout of one of `models.families`.
 
     Raises `FileNotFoundError` for a missing file and `ValueError` for one that does not hold such a model;
     both name the file, and the settings or keys at fault.
@@ -51,7 +59,7 @@ def load_model(directory: Path) -> CausalLM:
 
 
 def load_reward_model(directory: Path) -> RewardModel:
-    """Read a reward model in fp32 from a directory in the layout of `LlamaForSequenceClassification`.
+    """Read a reward model in fp32 from a directory in the layout of the classes `…ForSequenceClassification`.
 
     Raises what `load_model` raises.
     """
@@ -62,8 +70,12 @@ Model = TypeVar("Model", CausalLM, RewardModel)
 
 
 def _load(directory: Path, kind: type[Model]) -> Model:
-    config = _read_config(directory / CONFIG, ARCHITECTURES[kind])
+    config, model_type = _read_config(directory / CONFIG, TASKS[kind])
     path, tensors = _read_weights(directory)
+    try:
+        tensors = joined_experts(tensors, model_type, config.num_local_experts or 0)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     if kind is CausalLM and config.tie_word_embeddings:
         _drop_tied_copy(tensors, path)
     # Built without memory: random numbers drawn only to be overwritten cost minutes in a big model.
@@ -77,13 +89,14 @@ def _load(directory: Path, kind: type[Model]) -> Model:
     return model
 
 
-def _read_config(path: Path, architecture: str) -> ModelConfig:
+def _read_config(path: Path, task: str) -> tuple[ModelConfig, str]:
+    """The configuration and the name of its family."""
     settings = _read_json(path)
     found = settings.get("architectures")
-    if found is not None and architecture not in found:
-        raise ValueError(f"{path}: architectures = {found}; expected {architecture}")
+    if found is not None and not any(str(name).endswith(task) for name in found):
+        raise ValueError(f"{path}: architectures = {found}; expected one that ends in {task}")
     try:
-        return ModelConfig.from_huggingface(settings)
+        return from_huggingface(settings), settings["model_type"]
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -122,7 +135,7 @@ def _drop_tied_copy(tensors: dict[str, Tensor], path: Path) -> None:
 
 
 def _check_keys(model: nn.Module, tensors: dict[str, Tensor], path: Path) -> None:
-    expected = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    expected = {name: tuple(tensor.shape) for name, tensor in weights(model).items()}
     faults = []
     if missing := [name for name in expected if name not in tensors]:
         faults.append(f"missing keys: {_some(missing)}")

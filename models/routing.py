@@ -59,7 +59,9 @@ def choose_experts(
 def choices(chosen_BTK: Tensor, experts: int, counted_BT: Tensor | None) -> Tensor:
     """True where a token that counts chose an expert: choices_BTE."""
     shape = (*chosen_BTK.shape[:-1], experts)
-    choices_BTE = torch.zeros(shape, dtype=torch.bool, device=chosen_BTK.device).scatter_(-1, chosen_BTK, True)
+    choices_BTE = torch.zeros(shape, dtype=torch.bool, device=chosen_BTK.device).scatter_(
+        -1, chosen_BTK, True
+    )
     return choices_BTE if counted_BT is None else choices_BTE & counted_BT[..., None]
 
 
@@ -87,7 +89,9 @@ def balance_loss(
     """
     experts = probabilities_BTE.shape[-1]
     if counted_BT is None:
-        counted_BT = torch.ones(probabilities_BTE.shape[:-1], dtype=torch.bool, device=probabilities_BTE.device)
+        counted_BT = torch.ones(
+            probabilities_BTE.shape[:-1], dtype=torch.bool, device=probabilities_BTE.device
+        )
     tokens_B1 = counted_BT.sum(dim=1, keepdim=True).clamp(min=1)
     frequency_BE = choices_BTE.sum(dim=1) * experts / (per_token * tokens_B1)
     mass_BE = torch.where(counted_BT[..., None], probabilities_BTE, 0.0).sum(dim=1)

@@ -36,7 +36,9 @@ class _Windowed(torch.autograd.Function):
         mixed = torch.empty_like(queries)
         for rows, columns in _blocks(queries.shape[2], window):
             mask = sight.mask(*_positions(rows, columns, queries.device), window)
-            mixed[:, :, rows] = _attention(queries[:, :, rows], keys[:, :, columns], values[:, :, columns], mask)
+            mixed[:, :, rows] = _attention(
+                queries[:, :, rows], keys[:, :, columns], values[:, :, columns], mask
+            )
         return mixed
 
     @staticmethod
@@ -48,7 +50,9 @@ class _Windowed(torch.autograd.Function):
             parts = (rows, columns, columns)
             mask = ctx.sight.mask(*_positions(rows, columns, gradient.device), ctx.window)
             with torch.enable_grad():
-                block = [x[:, :, part].detach().requires_grad_() for x, part in zip(inputs, parts, strict=True)]
+                block = [
+                    x[:, :, part].detach().requires_grad_() for x, part in zip(inputs, parts, strict=True)
+                ]
                 mixed = _attention(*block, mask)
             for total, part, found in zip(
                 totals, parts, torch.autograd.grad(mixed, block, gradient[:, :, rows]), strict=True
@@ -66,7 +70,10 @@ def _blocks(length: int, window: int) -> list[tuple[slice, slice]]:
     """The queries of each block and the keys that they see."""
     size = block_length(window)
     return [
-        (slice(start, min(start + size, length)), slice(max(0, start - window + 1), min(start + size, length)))
+        (
+            slice(start, min(start + size, length)),
+            slice(max(0, start - window + 1), min(start + size, length)),
+        )
         for start in range(0, length, size)
     ]
 

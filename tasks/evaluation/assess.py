@@ -57,6 +57,7 @@ def assess(
     Raises:
         StageError: if an input is not what its stage writes, or the models do not fit each other.
     """
+    from models.estimates import parameter_count
     from tasks.corpus.encoding.index import read_index
     from tasks.training.precision import choose_device
 
@@ -80,7 +81,7 @@ def assess(
     report = AssessReport(
         snapshot=index.snapshot,
         precision=params.precision,
-        parameters=base_model.config.parameter_count(),
+        parameters=parameter_count(base_model.config),
         validation=validation,
         answers=answers,
         rewards=rewards,
@@ -100,7 +101,8 @@ def assess(
 
 
 def _validation(bench: Bench, tokens: Path, index: TokenIndex, base: CausalLM) -> ValidationText:
-    from models.transformer import CausalLM, initialise
+    from models.initialization import initialise
+    from models.transformer import CausalLM
     from tasks.corpus.encoding.token_bytes import token_bytes
     from tasks.evaluation.losses import scored_counts
     from tasks.evaluation.tokens import document_bounds, open_split

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import yaml
 
 from models.config import ModelConfig
+from models.estimates import parameter_count
 from tasks.corpus.snapshot import Manifest
 from tasks.evaluation.estimates import Estimate, NoData
 from tasks.evaluation.perplexity import Perplexity
@@ -84,7 +85,7 @@ def _front_matter(facts: CardFacts) -> str:
 def _summary(facts: CardFacts) -> str:
     config = facts.config
     return (
-        f"A decoder of the Llama layout with {config.parameter_count():,} parameters, pretrained on "
+        f"A decoder with {parameter_count(config):,} parameters, pretrained on "
         "documents, tuned on instructions and aligned with proximal policy optimisation. It was "
         f"made from snapshot `{facts.manifest.snapshot}`."
     )
@@ -181,7 +182,7 @@ def _evaluation(results: AssessReport) -> str:
 def _limits(facts: CardFacts) -> str:
     return (
         "The model shows that the journey from documents to a released model works; with "
-        f"{facts.config.parameter_count():,} parameters it knows little, states falsehoods fluently, and "
+        f"{parameter_count(facts.config):,} parameters it knows little, states falsehoods fluently, and "
         "repeats the views of its sources. Use it to study training and alignment. Do not use it to answer "
         "questions that matter, and do not show its output to people as fact. The reward model that steered "
         "its alignment is as small as itself and can be pleased by answers that people would not like."

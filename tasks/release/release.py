@@ -76,6 +76,7 @@ def release(
     """
     import torch
 
+    from models.estimates import parameter_count
     from models.hub import save_model
     from tasks.training.model_directory import open_model
 
@@ -126,7 +127,7 @@ def release(
         version=params.version,
         snapshot=manifest.snapshot,
         dtype=params.dtype,
-        parameters=model.config.parameter_count(),
+        parameters=parameter_count(model.config),
         bytes=sum(file["bytes"] for file in files.values()),
         weights_sha256=files["model.safetensors"]["sha256"],
         verification=verification,

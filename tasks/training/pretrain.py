@@ -81,7 +81,9 @@ def pretrain(
             the tokenizer or the parameters.
         ParameterError, CheckpointError, TrainingDiverged, OSError: as `trainer.fit`.
     """
-    from models.transformer import CausalLM, initialise
+    from models.estimates import parameter_count
+    from models.initialization import initialise
+    from models.transformer import CausalLM
     from tasks.corpus.encoding.index import read_index
     from tasks.training.batches import PackedBatches, validation_batches
     from tasks.training.fingerprint import fingerprint
@@ -121,7 +123,7 @@ def pretrain(
         steps=result.steps,
         tokens_seen=result.targets_seen,
         epochs=result.steps * params.batch_size / len(train),
-        parameters=config.parameter_count(),
+        parameters=parameter_count(config),
         train_loss=result.train_loss,
         validation_loss=loss,
         validation_perplexity=math.exp(loss),

@@ -17,7 +17,8 @@ from tokenizers import models as tokenizer_models
 from models.config import ModelConfig
 from models.heads import RewardModel
 from models.hub import save_model
-from models.transformer import CausalLM, initialise
+from models.initialization import initialise
+from models.transformer import CausalLM
 from tasks.corpus.encoding.index import SpecialTokens, TokenIndex, write_index
 from tasks.corpus.encoding.parts import encode_part
 from tasks.corpus.encoding.slices import SLICE_CHARACTERS

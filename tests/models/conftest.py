@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from models.config import ModelConfig
-from models.transformer import CausalLM, initialise
+from models.initialization import initialise
+from models.transformer import CausalLM
 
 
 @pytest.fixture(autouse=True)

@@ -325,7 +325,8 @@ def write_aligned(directory: Path) -> None:
 
     from models.config import ModelConfig
     from models.hub import save_model
-    from models.transformer import CausalLM, initialise
+    from models.initialization import initialise
+    from models.transformer import CausalLM
     from tasks.training.chat import SPECIAL_TOKENS, tokenizer_config
 
     directory.mkdir(parents=True, exist_ok=True)

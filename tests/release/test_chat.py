@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from tokenizers.decoders import ByteLevel
 
-from models.config import ModelConfig
+from models.families import from_huggingface
 from models.hub import save_model
 from models.transformer import CausalLM
 from tasks.release.chat import ChatError, Sampling, chat, open_model
@@ -26,7 +26,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
     tokenizer.save(str(folder / "tokenizer.json"))
     torch.manual_seed(0)
-    config = ModelConfig.from_huggingface(
+    config = from_huggingface(
         {
             "model_type": "llama",
             "vocab_size": tokenizer.get_vocab_size(),

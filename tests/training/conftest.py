@@ -15,7 +15,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from models.config import ModelConfig
 from models.hub import save_model
-from models.transformer import CausalLM, initialise
+from models.initialization import initialise
+from models.transformer import CausalLM
 from tasks.corpus.encoding.packing import pack
 from tasks.corpus.encoding.tables import write_documents, write_pieces
 from tasks.training.chat import SPECIAL_TOKENS, ChatTokenizer, tokenizer_config

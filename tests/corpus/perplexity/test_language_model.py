@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 from models.config import ModelConfig
 from models.hub import save_model
-from models.transformer import CausalLM, initialise
+from models.initialization import initialise
+from models.transformer import CausalLM
 from tasks.corpus.perplexity.language_model import load_language_model, score
 from tasks.stage import StageError
 
