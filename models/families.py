@@ -1,7 +1,7 @@
 """`config.json` of the families of Hugging Face whose arithmetic a `ModelConfig` can be.
 
-A configuration is written as the first family that computes the same; one that none computes (LayerNorm, plain
-feed-forward networks, attention both ways, shared experts) is written as ``gristmill``, which only we read.
+A configuration is written as the first family that computes the same. One that none computes (LayerNorm, plain
+feed-forward networks, attention both ways, shared experts) is written as ``gristmill``: only we read it.
 """
 
 from __future__ import annotations
@@ -168,7 +168,8 @@ FAMILIES: dict[str, Family] = {
         ),
         Family(
             "mistral", "Mistral",
-            lambda c: _dense(c) and _uniform(c) and not (c.qk_norm or c.qkv_bias or c.attention_bias or c.mlp_bias),
+            lambda c: _dense(c) and _uniform(c) and not c.mlp_bias
+            and not (c.qk_norm or c.qkv_bias or c.attention_bias),
             defaults=_MISTRAL,
         ),
         Family(
@@ -176,7 +177,8 @@ FAMILIES: dict[str, Family] = {
             lambda c: not _dense(c) and _uniform(c) and c.norm_topk_prob
             and not (c.qk_norm or c.qkv_bias or c.attention_bias),
             defaults=_MISTRAL
-            | {"rms_norm_eps": 1e-5, "rope_theta": 1e6, "num_local_experts": 8, "router_aux_loss_coef": 0.001},
+            | {"rms_norm_eps": 1e-5, "rope_theta": 1e6, "num_local_experts": 8}
+            | {"router_aux_loss_coef": 0.001},
             own=_EXPERTS | {"num_local_experts": "num_local_experts"},
         ),
         Family(

@@ -39,7 +39,7 @@ def save_model(model: CausalLM | RewardModel, directory: Path, *, dtype: torch.d
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
-    """What a model directory holds of a model, under our names: parameters, and buffers that training moves."""
+    """What a model directory holds, under our names: parameters, and buffers that training moves."""
     # named_parameters gives a shared parameter once, under its first name: the embedding.
     held = {name: parameter.detach() for name, parameter in model.named_parameters()}
     return held | {

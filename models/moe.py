@@ -18,10 +18,10 @@ from models.routing import (
 
 
 class SparseMoE(nn.Module):
-    """A feed-forward network of experts, of which a token uses few (Shazeer et al. 2017; Jiang et al. 2024, Mixtral).
+    """A feed-forward network of experts, of which a token uses few (Jiang et al. 2024, Mixtral, section 2.1).
 
-    By configuration: balanced by a loss or by a bias of the choice, noise on the router in training, room for a
-    bounded number of tokens, and experts that every token goes through (Dai et al. 2024, DeepSeekMoE).
+    By configuration: balanced by a loss or by a bias of the choice, noise on the router in training, room for
+    a bounded number of tokens, and experts that every token goes through (Dai et al. 2024, DeepSeekMoE).
     """
 
     expert_bias: Tensor | None
@@ -64,7 +64,7 @@ class SparseMoE(nn.Module):
         return y_BTC if self.shared_expert is None else y_BTC + self.shared_expert(x_BTC)
 
     def _logits(self, x_BTC: Tensor) -> Tensor:
-        """In fp32: rounded to bf16, close experts would be chosen by chance (Zoph et al. 2022, section 3.1)."""
+        """In fp32: rounded to bf16, chance would choose among close experts (ST-MoE, section 3.1)."""
         with torch.autocast(x_BTC.device.type, enabled=False):
             logits_BTE = F.linear(x_BTC.float(), self.gate.weight.float())
         if self.training and self.config.router_noise:

@@ -1,4 +1,7 @@
-"""Which experts a token goes to, and what keeps them equally busy. B rows of T tokens, E experts, K for each token."""
+"""Which experts a token goes to, and what keeps them equally busy.
+
+B rows of T tokens, E experts, K for each token.
+"""
 
 from __future__ import annotations
 
@@ -83,9 +86,9 @@ def balance_loss(
 ) -> Tensor:
     """The sum over tokens of the sequence-wise balance loss; 1 for each token at even use.
 
-    For a row of T tokens that count: T · Σₑ fₑ·pₑ, with fₑ = E/(K·T) times the tokens that chose e, and pₑ the
-    mean probability of e (DeepSeek-AI 2024, DeepSeek-V3, section 2.1.2, equations 17 to 20). Mixtral's is over
-    the whole micro-batch, and therefore another one for another micro-batch.
+    For a row of T tokens that count: T · Σₑ fₑ·pₑ, with fₑ = E/(K·T) times the tokens that chose e, and pₑ
+    the mean probability of e (DeepSeek-AI 2024, DeepSeek-V3, section 2.1.2, equations 17 to 20). Mixtral's is
+    over the whole micro-batch, and therefore another one for another micro-batch.
     """
     experts = probabilities_BTE.shape[-1]
     if counted_BT is None:
@@ -99,7 +102,7 @@ def balance_loss(
 
 
 def z_loss(logits_BTE: Tensor, counted_BT: Tensor | None) -> Tensor:
-    """The sum over tokens of the squared log of the softmax's denominator (Zoph et al. 2022, ST-MoE, equation 5)."""
+    """The sum over tokens of the squared log of the softmax's denominator (ST-MoE, equation 5)."""
     squared_BT = logits_BTE.logsumexp(dim=-1).square()
     return (squared_BT if counted_BT is None else torch.where(counted_BT, squared_BT, 0.0)).sum()
 

@@ -17,7 +17,7 @@ from models.routing import Routing
 
 
 class CausalLM(nn.Module):
-    """A decoder with a head over the vocabulary; its state dict is that of transformers' classes ``…ForCausalLM``.
+    """A decoder with a head over the vocabulary; its state dict is that of transformers' ``…ForCausalLM``.
 
     It predicts the next token or, where `is_causal` is false, the token in place of a masked one. With
     `tie_word_embeddings` the head and the embedding are one parameter under two names. Weights are
@@ -113,7 +113,7 @@ class Decoder(nn.Module):
         Args:
             padding_BT: True on padding; for a causal model only needed for padding on the left, as no token
                 looks to its right, and where experts count tokens. With a `cache` it covers the cached
-                positions too and is as wide as cached and new tokens together. States at padding mean nothing.
+                positions too and is as wide as cached and new tokens together. States there mean nothing.
             positions_BT: count from 0 at the first column by default; rotary attention depends on differences
                 only, so neither padding on the left nor where a document begins in a row changes anything.
             segments_BT: the number of each token's document, in rows that hold several: a token sees those
@@ -191,8 +191,6 @@ class DecoderLayer(nn.Module):
         attended_BTC = self.self_attn(self.input_layernorm(x_BTC), rotary, sight, cache)
         x_BTC = x_BTC + F.dropout(attended_BTC, self.dropout, self.training)
         normed_BTC = self.post_attention_layernorm(x_BTC)
-        if isinstance(self.mlp, SparseMoE):
-            fed_BTC = self.mlp(normed_BTC, routing)
-        else:
-            fed_BTC = self.mlp(normed_BTC)
+        given = (normed_BTC, routing) if isinstance(self.mlp, SparseMoE) else (normed_BTC,)
+        fed_BTC = self.mlp(*given)
         return x_BTC + F.dropout(fed_BTC, self.dropout, self.training)
