@@ -1,7 +1,7 @@
 """`config.json` of the families of Hugging Face whose arithmetic a `ModelConfig` can be.
 
-A configuration is written as the first family that computes the same. One that none computes (LayerNorm, plain
-feed-forward networks, attention both ways, shared experts) is written as ``gristmill``: only we read it.
+A configuration is written as the first family that computes the same. One that none computes (LayerNorm,
+plain feed-forward networks, attention both ways, shared experts) is written as ``gristmill``: only we read it.
 """
 
 from __future__ import annotations
