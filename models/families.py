@@ -1,7 +1,8 @@
 """`config.json` of the families of Hugging Face whose arithmetic a `ModelConfig` can be.
 
-A configuration is written as the first family that computes the same. One that none computes (LayerNorm,
-plain feed-forward networks, attention both ways, shared experts) is written as ``gristmill``: only we read it.
+A configuration is written as the first family that computes the same. One that none computes
+(LayerNorm, plain feed-forward networks, attention both ways, shared experts) is written as ``gristmill``:
+only we read it.
 """
 
 from __future__ import annotations
@@ -199,7 +200,8 @@ FAMILIES: dict[str, Family] = {
             | {"num_key_value_heads": 4, "num_local_experts": 128, "num_experts_per_tok": 8}
             | {"moe_intermediate_size": 768, "norm_topk_prob": False, "router_aux_loss_coef": 0.001},
             own=_EXPERTS
-            | {"num_experts": "num_local_experts", "moe_intermediate_size": "moe_intermediate_size"}
+            | {"num_experts": "num_local_experts", "num_local_experts": "num_local_experts"}
+            | {"moe_intermediate_size": "moe_intermediate_size"}
             | {"norm_topk_prob": "norm_topk_prob", "attention_bias": "attention_bias"},
             always={"qk_norm": True},
         ),

@@ -32,6 +32,7 @@ THEIRS: dict[str, dict[str, Any]] = {
     "qwen3": {"head_dim": 16, "tie_word_embeddings": True},
     "qwen3_moe": {"num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 20, "head_dim": 8},
 }
+MIXED = ("full_attention", "sliding_attention")
 ROPES: list[dict[str, Any]] = [
     {"rope_type": "linear", "factor": 4.0},
     {
@@ -110,7 +111,7 @@ def test_an_absent_setting_means_what_it_means_to_transformers(model_type):
         {"norm": "layer"},
         {"gated": False, "hidden_act": "gelu", "mlp_bias": True},
         {"is_causal": False},
-        {"sliding_window": 8, "layer_types": ("sliding_attention", "full_attention")},
+        {"sliding_window": 8, "layer_types": MIXED},
         {"num_local_experts": 4, "num_shared_experts": 1},
         {"num_local_experts": 4, "router_balance": "bias"},
         {"rope_scaling": RopeScaling(rope_type="linear", factor=2.0), "norm": "layer"},
@@ -133,7 +134,7 @@ def test_what_no_family_computes_is_kept_in_a_format_of_our_own(choice, make, to
         ({"sliding_window": 8}, "mistral"),
         ({"num_local_experts": 4}, "mixtral"),
         ({"qkv_bias": True}, "qwen2"),
-        ({"qkv_bias": True, "sliding_window": 8, "layer_types": ("full_attention", "sliding_attention")}, "qwen2"),
+        ({"qkv_bias": True, "sliding_window": 8, "layer_types": MIXED}, "qwen2"),
         ({"qk_norm": True}, "qwen3"),
         ({"qk_norm": True, "num_local_experts": 4, "norm_topk_prob": False}, "qwen3_moe"),
     ],
