@@ -23,12 +23,14 @@ class Objective:
     targets: ``(batch)`` to the number of its targets, without a forward pass.
     measures: ``(model, micro_batch)`` to further sums over the targets, such as the number ranked rightly;
         validation reports each divided by the number of targets.
+    after_update: ``(model)``, once after each optimizer step, for what the gradient does not move.
     unit: what a target is, in the plural, for the log.
     """
 
     loss: Callable[[nn.Module, Batch], Tensor]
     targets: Callable[[Batch], int]
     measures: Callable[[nn.Module, Batch], dict[str, Tensor]] | None = None
+    after_update: Callable[[nn.Module], None] | None = None
     unit: str = "tokens"
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from tasks.parameters import StageParams
 from tasks.resources import Resources
 from tasks.stage import Input, Output, StageError, StageReport, Tracker, run_as_stage, stage
 from tasks.training.allocator import keep_freed_memory
 from tasks.training.checkpoints import discard_when_published
+from tasks.training.model_params import ModelParams, model_config
 from tasks.training.trainer import Batch, Examples, Objective, TrainerParams, fit
 
 if TYPE_CHECKING:
@@ -26,27 +26,15 @@ INDEX = "index.json"
 TOKENIZER = "tokenizer.json"
 
 
-class ModelParams(StageParams):
-    """The shape of the network; its vocabulary is that of the tokens."""
-
-    hidden_size: int = Field(default=256, ge=2, description="channels of the residual stream")
-    layers: int = Field(default=4, ge=1)
-    heads: int = Field(default=4, ge=1, description="heads of the queries; divides hidden_size")
-    kv_heads: int = Field(default=2, ge=1, description="heads of the keys and values; divides heads")
-    intermediate_size: int = Field(default=704, ge=1, description="channels of the feed-forward network")
-    rope_theta: float = Field(default=10000.0, gt=0)
-    initializer_range: float = Field(
-        default=0.02, gt=0, le=1, description="standard deviation of the first weights"
-    )
-    tie_embeddings: bool = Field(default=True, description="embedding and output head are one matrix")
-
-
 class PretrainParams(TrainerParams):
     """The section ``pretrain`` of ``params.yaml``; an example is a packed sequence."""
 
     model: ModelParams = ModelParams()
     context: int = Field(
         default=2048, ge=1, description="the most tokens the model takes; must be encode.context"
+    )
+    mask_documents: bool = Field(
+        default=False, description="keep attention within the piece of a document, where a row holds several"
     )
 
 
@@ -110,7 +98,7 @@ def pretrain(
 
     result = fit(
         model,
-        Objective(loss=_loss, targets=_targets),
+        _objective(config, params.mask_documents),
         Examples(batches.at_step, in_order),
         params,
         fingerprint("pretrain", [tokens / INDEX, tokens / TOKENIZER], params),
@@ -133,10 +121,26 @@ def pretrain(
     )
 
 
-def _loss(model: nn.Module, batch: Batch) -> Tensor:
+def _objective(config: ModelConfig, mask_documents: bool) -> Objective:
+    """Cross entropy of the next token; in training with what balances the experts, where there are some."""
+    from models.routing import Routing
+    from tasks.training.expert_loads import ExpertLoads
     from tasks.training.losses import token_cross_entropy
 
-    return token_cross_entropy(model(batch["tokens"]), batch["targets"], batch["mask"])
+    loads = ExpertLoads(config)
+
+    def loss(model: nn.Module, batch: Batch) -> Tensor:
+        routing = Routing() if model.training and config.num_local_experts else None
+        logits_BTV = model(
+            batch["tokens"], segments_BT=batch["segments"] if mask_documents else None, routing=routing
+        )
+        sum_of_losses = token_cross_entropy(logits_BTV, batch["targets"], batch["mask"])
+        if routing is None:
+            return sum_of_losses
+        loads.add(routing)
+        return sum_of_losses + routing.loss(config)
+
+    return Objective(loss=loss, targets=_targets, after_update=loads.settle)
 
 
 def _targets(batch: Batch) -> int:
@@ -144,32 +148,19 @@ def _targets(batch: Batch) -> int:
 
 
 def _model_config(params: PretrainParams, index: TokenIndex, tokens: Path) -> ModelConfig:
-    from pydantic import ValidationError
-
-    from models.config import ModelConfig
-
     _check_tokenizer(tokens, index.vocab_size)
+    special = index.special_tokens
     try:
-        return ModelConfig.model_validate(
-            {
-                "vocab_size": index.vocab_size,
-                "hidden_size": params.model.hidden_size,
-                "intermediate_size": params.model.intermediate_size,
-                "num_hidden_layers": params.model.layers,
-                "num_attention_heads": params.model.heads,
-                "num_key_value_heads": params.model.kv_heads,
-                "max_position_embeddings": params.context,
-                "rope_theta": params.model.rope_theta,
-                "initializer_range": params.model.initializer_range,
-                "tie_word_embeddings": params.model.tie_embeddings,
-                "bos_token_id": index.special_tokens.bos,
-                "eos_token_id": index.special_tokens.eos,
-                "pad_token_id": index.special_tokens.pad,
-            }
+        return model_config(
+            params.model,
+            vocab_size=index.vocab_size,
+            context=params.context,
+            bos=special.bos,
+            eos=special.eos,
+            pad=special.pad,
         )
-    except ValidationError as error:
-        faults = "; ".join(str(item["msg"]).removeprefix("Value error, ") for item in error.errors())
-        raise StageError(f"pretrain.model and {tokens / INDEX} do not fit: {faults}") from None
+    except ValueError as error:
+        raise StageError(f"pretrain.model and {tokens / INDEX} do not fit: {error}") from None
 
 
 def _check_tokenizer(directory: Path, vocab_size: int) -> None:

@@ -212,6 +212,8 @@ class _Run:
             raise TrainingDiverged(self._diagnosis(step, batch, float(loss_sum) / targets, float(norm)))
         torch.nn.utils.clip_grads_with_norm_(self.model.parameters(), self.params.optimizer.clip_norm, norm)
         update()
+        if self.objective.after_update is not None:
+            self.objective.after_update(self.model)
         self.progress.step = step
         self.progress.targets_seen += targets
         self.progress.loss_sum += float(loss_sum)

@@ -20,7 +20,8 @@ from tasks.resources import Resources, TrainingResources
 from tasks.stage import StageError
 from tasks.training.chat import Message
 from tasks.training.model_directory import open_model
-from tasks.training.pretrain import ModelParams, PretrainParams, pretrain
+from tasks.training.model_params import ModelParams
+from tasks.training.pretrain import PretrainParams, pretrain
 from tasks.training.token_files import PackedSequences, TokenStream
 
 TEXTS = [f"Document {i} of the mill: <|endoftext|> and 雪 {'grain ' * (i % 9)}" for i in range(40)]

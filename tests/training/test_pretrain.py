@@ -18,7 +18,8 @@ from models.hub import load_model
 from tasks.corpus.encoding.tables import map_pieces
 from tasks.resources import Resources, TrainingResources
 from tasks.stage import StageError
-from tasks.training.pretrain import ModelParams, PretrainParams, PretrainReport, pretrain
+from tasks.training.model_params import ModelParams
+from tasks.training.pretrain import PretrainParams, PretrainReport, pretrain
 from tasks.training.trainer import OptimizerParams
 from tests.training.conftest import list_checksums
 
