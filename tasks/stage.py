@@ -38,6 +38,7 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar, get_type_hints
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from tasks.code import code_hash
+from tasks.exclusive import exclusive
 from tasks.parameters import ParameterError, StageParams, load_resources, load_section
 from tasks.tracking import Tracker
 
@@ -101,7 +102,7 @@ def stage(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function a stage: inputs are checked, outputs appear whole or not at all.
 
     Raises (when called):
-        StageError: if an input does not exist.
+        StageError: if an input does not exist, or an output would replace an input.
     """
     roles = _path_roles(function)
 
@@ -116,6 +117,7 @@ def stage(function: Callable[P, R]) -> Callable[P, R]:
                     f"stage {function.__name__}: its input {path} does not exist. "
                     "Run the stage that makes it first (`gristmill run`, or `dvc repro` for the whole graph)."
                 )
+        _refuse_to_replace_inputs(function.__name__, roles, bound.arguments)
         with ExitStack() as stack:
             for name, role in roles.items():
                 if role == "output":
@@ -130,23 +132,30 @@ def publish(path: Path) -> Iterator[Path]:
     """Yield a temporary sibling of ``path`` that takes its place if the block succeeds.
 
     A block that raises, or a process that is killed, leaves ``path`` as it was.
+
+    Raises:
+        StageError: another process writes to ``path``, or nothing was written.
     """
-    partial = path.parent / f".{path.name}.partial"
-    _remove(partial)
+    partial, retired, lock = (path.parent / f".{path.name}.{what}" for what in ("partial", "retired", "lock"))
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        yield partial
-    except BaseException:
+    with exclusive(lock) as alone:
+        if not alone:
+            raise StageError(f"another process is writing {path}: wait until it is done, or stop it")
+        if _is_there(retired) and not _is_there(path):
+            retired.rename(path)  # a process was killed when it had just moved what was there away
         _remove(partial)
-        raise
-    if not partial.exists():
-        raise StageError(f"the stage returned without writing {path}")
-    retired = path.parent / f".{path.name}.retired"
-    _remove(retired)
-    if path.exists():
-        path.rename(retired)
-    partial.rename(path)
-    _remove(retired)
+        try:
+            yield partial
+        except BaseException:
+            _remove(partial)
+            raise
+        if not partial.exists():
+            raise StageError(f"the stage returned without writing {path}")
+        _remove(retired)
+        if _is_there(path):
+            path.rename(retired)
+        partial.rename(path)
+        _remove(retired)
 
 
 def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = None) -> None:
@@ -196,6 +205,24 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
         traceback.print_exc()
         _fail(1, f"{name} failed: {type(error).__name__}: {error}")
     log.info("%s done in %.1f s", name, time.time() - started)
+
+
+def _refuse_to_replace_inputs(stage: str, roles: dict[str, str], paths: dict[str, Any]) -> None:
+    """What is written takes the place of all that was there: that must be nothing that the stage reads.
+
+    Raises:
+        StageError: naming the two paths.
+    """
+    read, written = (
+        [paths[name] for name, role in roles.items() if role == which] for which in ("input", "output")
+    )
+    for output in written:
+        for path in read:
+            if path.resolve().is_relative_to(output.resolve()):
+                raise StageError(
+                    f"stage {stage}: its output {output} would replace its input {path}: give the output a "
+                    "path of its own"
+                )
 
 
 def _imported(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -297,6 +324,11 @@ def _disk_full_message(name: str, error: OSError) -> str:
         "Free some space (`dvc gc --workspace --all-branches` drops unused versions) and run again: finished "
         "stages stay."
     )
+
+
+def _is_there(path: Path) -> bool:
+    """Whether something is there, be it a link to nothing."""
+    return path.is_symlink() or path.exists()
 
 
 def _remove(path: Path) -> None:

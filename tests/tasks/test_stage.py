@@ -167,6 +167,38 @@ def test_a_killed_stage_leaves_nothing_that_the_next_run_minds(project: Path) ->
     assert [path.name for path in (project / "out").iterdir()] == ["copied"]
 
 
+def test_of_two_runs_at_once_the_second_is_refused_and_the_first_goes_on(project: Path) -> None:
+    set_params(project, "copy: {mood: waits}")
+    first = start(project)
+    assert first.stdout is not None
+    assert first.stdout.readline() == "waiting\n"
+    status, stderr = run(project)
+    assert status == 2
+    assert "another process is writing out/copied" in stderr
+    (project / "go").touch()
+    first.communicate(timeout=60)
+    assert first.returncode == 0
+    assert (project / "out/copied/out.txt").read_text() == "abc"
+    assert [path.name for path in (project / "out").iterdir()] == ["copied"]
+
+
+@pytest.mark.parametrize("output", ["folder", ".", "folder/../folder", "link"])
+def test_an_output_that_would_replace_an_input_is_refused(project: Path, output: str) -> None:
+    (project / "folder").mkdir()
+    (project / "folder/text.txt").write_text("abc")
+    (project / "link").symlink_to("folder")
+    done = subprocess.run(
+        [sys.executable, "-m", "copy_stage", "folder/text.txt", output],
+        cwd=project,
+        env=os.environ | {"GRISTMILL_RUN_DIRECTORY": str(project / "spool")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "would replace its input folder/text.txt" in done.stderr
+    assert (project / "folder/text.txt").read_text() == "abc"
+
+
 def test_parameters_edited_during_a_run_are_not_recorded_as_its_own(project: Path) -> None:
     set_params(project, "copy: {mood: waits}")
     process = start(project)
@@ -189,6 +221,27 @@ def test_publish_replaces_a_directory_whole(tmp_path: Path) -> None:
             (partial / content).touch()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["two"]
+
+
+def test_what_was_there_comes_back_if_a_process_was_killed_between_the_two_renames(tmp_path: Path) -> None:
+    (tmp_path / ".out.retired").mkdir()
+    (tmp_path / ".out.retired" / "one").touch()
+    with pytest.raises(RuntimeError), publish(tmp_path / "out"):
+        raise RuntimeError
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["one"]
+
+
+def test_a_link_gives_way_and_what_it_led_to_stays(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for target in ("elsewhere", "nowhere"):
+        (tmp_path / "out").symlink_to(target)
+        with publish(tmp_path / "out") as partial:
+            partial.mkdir()
+        assert not (tmp_path / "out").is_symlink()
+        (tmp_path / "out").rmdir()
+    assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
 
 
 def test_a_stage_that_writes_nothing_is_an_error(tmp_path: Path) -> None:
