@@ -50,6 +50,10 @@ Input = Annotated[Path, "input"]
 Output = Annotated[Path, "output"]
 """A path that the stage writes: a temporary sibling while it works, renamed when it returns."""
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+"""What the operating system says where a person has to do something: to try again is of no use."""
+
 P = ParamSpec("P")
 R = TypeVar("R", bound="StageReport")
 
@@ -190,18 +194,10 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
     except (StageError, ParameterError) as error:
         tracker.finish("FAILED")
         _fail(2, f"{name}: {error}")
-    except OSError as error:
-        tracker.finish("FAILED")
-        if error.errno == errno.ENOSPC:
-            _fail(2, _disk_full_message(name, error))
-        traceback.print_exc()
-        _fail(1, f"{name} failed: {error}")
     except BaseException as error:
-        # From a worker of Spark's it comes wrapped in an error of Spark's.
-        if os.strerror(errno.ENOSPC) in str(error):
-            tracker.finish("FAILED")
-            _fail(2, _disk_full_message(name, OSError()))
         tracker.finish("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+        if (refusal := _refusal(name, error)) is not None:
+            _fail(2, refusal)
         traceback.print_exc()
         _fail(1, f"{name} failed: {type(error).__name__}: {error}")
     log.info("%s done in %.1f s", name, time.time() - started)
@@ -312,6 +308,27 @@ def _record_timing(path: Path, started: float) -> None:
             "pid": os.getpid(),
         },
     )
+
+
+def _refusal(name: str, error: BaseException) -> str | None:
+    """What to say where the operating system refused to write or read; None if it is another fault.
+
+    From a worker of Spark's its error comes wrapped in an error of Spark's.
+    """
+    number = error.errno if isinstance(error, OSError) else None
+    told = str(error)
+    if number is None:
+        number = next((each for each in (*_FULL, *_DENIED) if os.strerror(each) in told), None)
+        lines = told.splitlines() if number is not None else []
+        told = next((line.strip() for line in lines if os.strerror(number or 0) in line), told)
+    if number in _FULL:
+        return _disk_full_message(name, error if isinstance(error, OSError) else OSError())
+    if number in _DENIED:
+        return (
+            f"{name}: {told}. The folder or its file system lets this user not write there, or not read: "
+            "change its permissions, or give the stage another path. What was there is as it was"
+        )
+    return None
 
 
 def _disk_full_message(name: str, error: OSError) -> str:

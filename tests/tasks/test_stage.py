@@ -40,6 +40,12 @@ def copy(text: Input, copied: Output, params: CopyParams, resources: Resources) 
         raise OSError(errno.ENOSPC, "No space left on device", str(copied))
     if params.mood == "full disk on a worker":
         raise RuntimeError("Job aborted: java.io.IOException: No space left on device")
+    if params.mood == "quota":
+        raise OSError(errno.EDQUOT, "Disk quota exceeded", str(copied))
+    if params.mood == "read-only":
+        raise OSError(errno.EROFS, "Read-only file system", "/mnt/frozen")
+    if params.mood == "denied on a worker":
+        raise RuntimeError("Job aborted:\\n  PermissionError: [Errno 13] Permission denied: 'in/x'\\n at J")
     if params.mood == "broken":
         raise RuntimeError("a fault of our own")
     if params.mood == "waits":
@@ -136,6 +142,9 @@ def test_a_missing_input_is_named_with_what_to_do(project: Path) -> None:
         ("bad input", 2, "error: copy: text: line 3 is broken", False),
         ("full disk", 2, "error: copy: the disk is full", False),
         ("full disk on a worker", 2, "error: copy: the disk is full", False),
+        ("quota", 2, "error: copy: the disk is full", False),
+        ("read-only", 2, "error: copy: [Errno 30] Read-only file system: '/mnt/frozen'. The folder", False),
+        ("denied on a worker", 2, "copy: PermissionError: [Errno 13] Permission denied: 'in/x'. The", False),
         ("broken", 1, "a fault of our own", True),
     ],
 )
