@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.records import parts_of
+from tasks.layer_files import parts_of, reading
 
 if TYPE_CHECKING:
     import pyarrow
@@ -47,6 +47,7 @@ class PartFilter:
 
         counts: Counter[tuple[str, str]] = Counter()
         with (
+            reading(part.path),
             pq.ParquetFile(part.path) as before,
             pq.ParquetWriter(
                 self.documents / part.path.name, before.schema_arrow, compression="zstd"
@@ -101,7 +102,8 @@ def count_part(path: Path) -> Counter[tuple[str, str]]:
     """How many documents of each source and language a part has."""
     import pyarrow.parquet as pq
 
-    return Counter(_counted(pq.read_table(path, columns=["source", "language"])))
+    with reading(path):
+        return Counter(_counted(pq.read_table(path, columns=["source", "language"])))
 
 
 def _counted(rows: pyarrow.Table) -> dict[tuple[str, str], int]:
