@@ -1,7 +1,7 @@
 """The files of a layer's documents, looked at before any work starts.
 
-Their footers tell whether they are whole, which columns they have and what lacks a value. A worker that finds it
-out later speaks of Arrow, not of the file.
+Their footers tell whether they are whole, which columns they have and what lacks a value. A worker that finds
+it out later speaks of Arrow, not of the file.
 """
 
 from __future__ import annotations

@@ -58,14 +58,14 @@ class PartFilter:
             firsts = [part.first]
             for number in range(before.num_row_groups):
                 firsts.append(firsts[-1] + before.metadata.row_group(number).num_rows)
-            reading = [
+            ahead = [
                 reader.submit(self._staying, before, number, firsts[number])
                 for number in range(min(1, before.num_row_groups))
             ]
             for number in range(before.num_row_groups):
-                staying = reading.pop().result()
+                staying = ahead.pop().result()
                 if number + 1 < before.num_row_groups:
-                    reading.append(reader.submit(self._staying, before, number + 1, firsts[number + 1]))
+                    ahead.append(reader.submit(self._staying, before, number + 1, firsts[number + 1]))
                 if staying.num_rows:
                     kept.write_table(staying, row_group_size=2**31 - 1)
                 counts.update(_counted(staying))

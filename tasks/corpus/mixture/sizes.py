@@ -54,9 +54,8 @@ def _sizes(
     import pyarrow.parquet as pq
 
     sizes: Counter[Group] = Counter()
-    for part in parts_of(
-        layer, MIXTURE_COLUMNS if told_by in MIXTURE_COLUMNS.keys() - DOCUMENT_COLUMNS else DOCUMENT_COLUMNS
-    ):
+    mixed = told_by not in DOCUMENT_COLUMNS
+    for part in parts_of(layer, MIXTURE_COLUMNS if mixed else DOCUMENT_COLUMNS):
         with reading(part), pq.ParquetFile(part) as file:
             for batch in file.iter_batches(BATCH_ROWS, columns=[*columns, "text", told_by]):
                 text_bytes = pc.call_function("binary_length", [batch.column("text")])
