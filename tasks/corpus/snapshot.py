@@ -84,7 +84,7 @@ def snapshot(
         "lineage": read_lineage(mixture),
         "counts": {column: dict(sorted(counter.items())) for column, counter in counts.items()},
     }
-    name = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    name = _name_of(content)
     manifest = Manifest(snapshot=name, **content)
     (snapshot / "manifest.json").write_text(manifest.model_dump_json(indent=1) + "\n", "utf-8")
     return SnapshotReport(
@@ -116,9 +116,14 @@ def verify(directory: Path) -> Manifest:
     """Read a snapshot's manifest and check every file against it.
 
     Raises:
-        StageError: naming the first file that is missing or differs.
+        StageError: naming the first file that is missing or differs; the manifest, if it was changed.
     """
     manifest = read_manifest(directory)
+    if _name_of(manifest.model_dump(mode="json", exclude={"snapshot"})) != manifest.snapshot:
+        raise StageError(
+            f"{directory / 'manifest.json'} was changed since it was written: it is not the manifest of "
+            f"snapshot {manifest.snapshot[:12]}. `dvc checkout` restores it"
+        )
     for file in manifest.files:
         path = directory / file.path
         if not path.exists():
@@ -135,6 +140,10 @@ def file_sha256(path: Path) -> str:
     """SHA-256 of a file, in hex."""
     with path.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _name_of(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _count(part: Path, counts: dict[str, Counter[str]]) -> tuple[int, dict[str, str]]:
