@@ -274,9 +274,10 @@ def _check_segment(segment: Segment, entry: IndexedSegment) -> None:
             )
     held = len(mapped_array(segment.path("documents")))
     if held != entry.documents:
+        manifest = Path(segment.folder).parent / MANIFEST
         raise StageError(
-            f"{Path(segment.folder).parent / MANIFEST} says that segment {segment.name} has {entry.documents} "
-            f"documents, but its files have {held}: restore the index (`dvc checkout`)"
+            f"{manifest} says that segment {segment.name} has {entry.documents} documents, but its files "
+            f"have {held}: restore the index (`dvc checkout`)"
         )
 
 
