@@ -54,6 +54,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 """What the operating system says where a person has to do something: to try again is of no use."""
 
+_JAVA_MEMORY = "java.lang.OutOfMemoryError"
+_UNREADABLE = "[FAILED_READ_FILE"
+"""What Spark says of these."""
+
 P = ParamSpec("P")
 R = TypeVar("R", bound="StageReport")
 
@@ -311,12 +315,21 @@ def _record_timing(path: Path, started: float) -> None:
 
 
 def _refusal(name: str, error: BaseException) -> str | None:
-    """What to say where the operating system refused to write or read; None if it is another fault.
+    """What to say where the operating system refused to write or read, a file is damaged or Java's memory is
+    used up; None if it is another fault.
 
     From a worker of Spark's its error comes wrapped in an error of Spark's.
     """
     number = error.errno if isinstance(error, OSError) else None
     told = str(error)
+    if _JAVA_MEMORY in _with_causes(error):
+        return (
+            f"{name}: Spark's Java used up its memory: raise spark.driver_memory in resources.yaml (a document "
+            "takes some twenty times its size)"
+        )
+    if _UNREADABLE in told:
+        line = next(line.strip() for line in told.splitlines() if _UNREADABLE in line)
+        return f"{name}: {line} It is damaged: run the stage that makes it again, or `dvc checkout` it"
     if number is None:
         number = next((each for each in (*_FULL, *_DENIED) if os.strerror(each) in told), None)
         lines = told.splitlines() if number is not None else []
@@ -329,6 +342,15 @@ def _refusal(name: str, error: BaseException) -> str | None:
             "change its permissions, or give the stage another path. What was there is as it was"
         )
     return None
+
+
+def _with_causes(error: BaseException | None) -> str:
+    """What an error says, and what those say on whose account it came."""
+    told = []
+    while error is not None:
+        told.append(str(error))
+        error = error.__cause__ or error.__context__
+    return "\n".join(told)
 
 
 def _disk_full_message(name: str, error: OSError) -> str:

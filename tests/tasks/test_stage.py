@@ -46,6 +46,13 @@ def copy(text: Input, copied: Output, params: CopyParams, resources: Resources) 
         raise OSError(errno.EROFS, "Read-only file system", "/mnt/frozen")
     if params.mood == "denied on a worker":
         raise RuntimeError("Job aborted:\\n  PermissionError: [Errno 13] Permission denied: 'in/x'\\n at J")
+    if params.mood == "damaged under Spark":
+        raise RuntimeError("[FAILED_READ_FILE.NO_HINT] Encountered error while reading file f.parquet.\\n at J")
+    if params.mood == "no memory":
+        try:
+            raise RuntimeError("Lost task 0.0: java.lang.OutOfMemoryError: Java heap space")
+        finally:
+            raise ConnectionRefusedError(111, "Connection refused")  # the Java that is to be stopped is gone
     if params.mood == "broken":
         raise RuntimeError("a fault of our own")
     if params.mood == "waits":
@@ -145,6 +152,8 @@ def test_a_missing_input_is_named_with_what_to_do(project: Path) -> None:
         ("quota", 2, "error: copy: the disk is full", False),
         ("read-only", 2, "error: copy: [Errno 30] Read-only file system: '/mnt/frozen'. The folder", False),
         ("denied on a worker", 2, "copy: PermissionError: [Errno 13] Permission denied: 'in/x'. The", False),
+        ("damaged under Spark", 2, "while reading file f.parquet. It is damaged: run the stage", False),
+        ("no memory", 2, "error: copy: Spark's Java used up its memory: raise spark.driver_memory", False),
         ("broken", 1, "a fault of our own", True),
     ],
 )
