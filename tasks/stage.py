@@ -30,7 +30,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar, get_type_hints
@@ -185,8 +185,8 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
     report_path.unlink(missing_ok=True)
     tracker = Tracker.for_stage(name, resources, params.model_dump(mode="json"))
     started = time.time()
+    paths = {key: getattr(arguments, key) for key in _path_roles(function)}
     try:
-        paths = {key: getattr(arguments, key) for key in _path_roles(function)}
         extra = {"resources": resources, "tracker": tracker}
         accepted = inspect.signature(function).parameters
         code = _code(function)
@@ -200,7 +200,7 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
         _fail(2, f"{name}: {error}")
     except BaseException as error:
         tracker.finish("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
-        if (refusal := _refusal(name, error)) is not None:
+        if (refusal := _refusal(name, error, [*paths.values(), resources.work])) is not None:
             _fail(2, refusal)
         traceback.print_exc()
         _fail(1, f"{name} failed: {type(error).__name__}: {error}")
@@ -314,7 +314,7 @@ def _record_timing(path: Path, started: float) -> None:
     )
 
 
-def _refusal(name: str, error: BaseException) -> str | None:
+def _refusal(name: str, error: BaseException, folders: Sequence[Path]) -> str | None:
     """What to say where the operating system refused to write or read, a file is damaged or Java's memory is
     used up; None if it is another fault.
 
@@ -324,8 +324,8 @@ def _refusal(name: str, error: BaseException) -> str | None:
     told = str(error)
     if _JAVA_MEMORY in _with_causes(error):
         return (
-            f"{name}: Spark's Java used up its memory: raise spark.driver_memory in resources.yaml (a document "
-            "takes some twenty times its size)"
+            f"{name}: Spark's Java used up its memory: raise spark.driver_memory in resources.yaml "
+            "(a document takes some twenty times its size)"
         )
     if _UNREADABLE in told:
         line = next(line.strip() for line in told.splitlines() if _UNREADABLE in line)
@@ -335,7 +335,8 @@ def _refusal(name: str, error: BaseException) -> str | None:
         lines = told.splitlines() if number is not None else []
         told = next((line.strip() for line in lines if os.strerror(number or 0) in line), told)
     if number in _FULL:
-        return _disk_full_message(name, error if isinstance(error, OSError) else OSError())
+        named = error.filename if isinstance(error, OSError) else None
+        return _disk_full_message(name, [Path(named)] if isinstance(named, str) else folders)
     if number in _DENIED:
         return (
             f"{name}: {told}. The folder or its file system lets this user not write there, or not read: "
@@ -353,11 +354,13 @@ def _with_causes(error: BaseException | None) -> str:
     return "\n".join(told)
 
 
-def _disk_full_message(name: str, error: OSError) -> str:
-    where = Path(error.filename) if error.filename else Path.cwd()
-    while not where.exists():
-        where = where.parent
-    free = shutil.disk_usage(where).free / 2**20
+def _disk_full_message(name: str, paths: Sequence[Path]) -> str:
+    """Names the file system, of those that the stage writes to or reads from, that has the least room."""
+    there = [
+        next(folder for folder in (path, *path.parents) if folder.exists())
+        for path in (path.absolute() for path in paths)
+    ]
+    free, where = min((shutil.disk_usage(folder).free / 2**20, folder) for folder in there)
     return (
         f"{name}: the disk is full ({where}: {free:.0f} MiB free). Nothing half-written was left. "
         "Free some space (`dvc gc --workspace --all-branches` drops unused versions) and run again: finished "

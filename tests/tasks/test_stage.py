@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tasks.stage import DocumentReport, StageError, publish
+from tasks.stage import DocumentReport, StageError, _refusal, publish
 
 STAGE = '''
 import errno, os, sys, time
@@ -47,7 +49,7 @@ def copy(text: Input, copied: Output, params: CopyParams, resources: Resources) 
     if params.mood == "denied on a worker":
         raise RuntimeError("Job aborted:\\n  PermissionError: [Errno 13] Permission denied: 'in/x'\\n at J")
     if params.mood == "damaged under Spark":
-        raise RuntimeError("[FAILED_READ_FILE.NO_HINT] Encountered error while reading file f.parquet.\\n at J")
+        raise RuntimeError("[FAILED_READ_FILE.NO_HINT] Encountered error while reading file f.pq.\\n at J")
     if params.mood == "no memory":
         try:
             raise RuntimeError("Lost task 0.0: java.lang.OutOfMemoryError: Java heap space")
@@ -152,7 +154,7 @@ def test_a_missing_input_is_named_with_what_to_do(project: Path) -> None:
         ("quota", 2, "error: copy: the disk is full", False),
         ("read-only", 2, "error: copy: [Errno 30] Read-only file system: '/mnt/frozen'. The folder", False),
         ("denied on a worker", 2, "copy: PermissionError: [Errno 13] Permission denied: 'in/x'. The", False),
-        ("damaged under Spark", 2, "while reading file f.parquet. It is damaged: run the stage", False),
+        ("damaged under Spark", 2, "while reading file f.pq. It is damaged: run the stage", False),
         ("no memory", 2, "error: copy: Spark's Java used up its memory: raise spark.driver_memory", False),
         ("broken", 1, "a fault of our own", True),
     ],
@@ -169,6 +171,18 @@ def test_a_stage_that_fails_leaves_the_old_output_and_no_half_of_a_new_one(
     assert (project / "out/copied/out.txt").read_text() == "abcabc"
     assert [path.name for path in (project / "out").iterdir()] == ["copied"]
     assert not (project / "reports/copy.json").exists()
+
+
+def test_of_the_file_systems_of_a_stage_the_fullest_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=0 if path == full else 2**30))
+    error = RuntimeError("Job aborted: No space left on device")
+    told = _refusal("copy", error, [tmp_path / "in", full / "unique/not/there", tmp_path / "work"])
+    assert told is not None
+    assert f"the disk is full ({full}: 0 MiB free)" in told
 
 
 def test_a_killed_stage_leaves_nothing_that_the_next_run_minds(project: Path) -> None:
