@@ -6,8 +6,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from flows.project import BadInput, module_command, program_environment
+from flows.project import LOCK, BadInput, module_command, program_environment
 from tasks.links import link_or_copy
+from tasks.parameters import ParameterError, read_yaml
 
 WATERMARKS = "watermarks.json"
 EARLIER = Path("earlier") / "index"
@@ -20,7 +21,8 @@ def advance(project: Path) -> list[str]:
     then tracks. Done twice it changes nothing the second time.
 
     Raises:
-        BadInput: the corpus has not been made, or DVC fails.
+        BadInput: the corpus has not been made, or its stages have not all run since it was collected, or DVC
+            fails. Nothing is changed then.
     """
     collected = project / "data" / "raw" / WATERMARKS
     if not collected.exists():
@@ -31,15 +33,57 @@ def advance(project: Path) -> list[str]:
             f"{index} holds no index of the documents that were kept: `gristmill run corpus` makes it, "
             "with dedup.keep_index: true"
         )
+    marks = project / WATERMARKS
     changed = []
-    if (project / WATERMARKS).read_bytes() != collected.read_bytes():
-        shutil.copy(collected, project / WATERMARKS)
+    if (
+        marks.exists()
+        and marks.read_bytes() == collected.read_bytes()
+        and not _differ(index, project / EARLIER)
+    ):
+        return changed
+    _refuse_half_a_run(project)
+    if not marks.exists() or marks.read_bytes() != collected.read_bytes():
+        partial = marks.with_name(f".{marks.name}.partial")
+        shutil.copy(collected, partial)
+        partial.replace(marks)
         changed.append(WATERMARKS)
     if _differ(index, project / EARLIER):
         _replace(index, project / EARLIER)
         _track(project)
         changed += [f"{EARLIER}.dvc", str(EARLIER.with_name(".gitignore"))]
     return changed
+
+
+def _refuse_half_a_run(project: Path) -> None:
+    """What was collected must be what the index was made of, through all stages between.
+
+    Else the next run would begin behind documents that no index has, and nobody would ever look at them. The
+    lock has, for every stage, the hashes of what it read and of what it wrote.
+
+    Raises:
+        BadInput: naming the first output that a later stage has not read as it is now.
+    """
+    path = project / LOCK
+    if not path.exists():  # stages that ran without DVC record nothing
+        return
+    try:
+        stages = (read_yaml(path).get("stages") or {}).values()
+    except ParameterError as error:
+        raise BadInput(str(error)) from None
+    made = {out["path"]: (stage, out.get("md5")) for stage in stages for out in stage.get("outs", [])}
+    ahead, seen = ["data/unique"], set()
+    while ahead:
+        output = ahead.pop()
+        if output in seen or output not in made:
+            continue
+        seen.add(output)
+        for dep in made[output][0].get("deps", []):
+            if dep["path"] in made and made[dep["path"]][1] != dep.get("md5"):
+                raise BadInput(
+                    f"{output} was made before {dep['path']} became what it is now, so the index lacks what "
+                    "was collected since: `gristmill run corpus` makes both, then go on"
+                )
+            ahead.append(dep["path"])
 
 
 def _differ(index: Path, earlier: Path) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from flows.project import BadInput
@@ -19,6 +20,16 @@ from tasks.stage import StageError
 FORGOTTEN = "forgotten.jsonl"
 
 
+@contextmanager
+def _bad_input() -> Iterator[None]:
+    """A block in which a damaged file of a layer is bad input."""
+    try:
+        yield
+    except StageError as error:
+        raise BadInput(str(error)) from None
+
+
+@_bad_input()
 def forget(project: Path, prefix: str, reason: str, *, with_duplicates: bool) -> int:
     """Add a document to ``forgotten.jsonl``, and print what it had reached."""
     listed = _listed(project)
@@ -56,6 +67,7 @@ def _changed_nothing(entry: Forgotten) -> int:
     return 0
 
 
+@_bad_input()
 def explain(project: Path, prefix: str) -> int:
     """Print a document's story, and whether it was forgotten."""
     done = _already(_listed(project), prefix)
@@ -77,10 +89,7 @@ def _listed(project: Path) -> list[Forgotten]:
     path = project / FORGOTTEN
     if not path.exists():
         return []
-    try:
-        return read_forgotten(path)
-    except StageError as error:
-        raise BadInput(str(error)) from None
+    return read_forgotten(path)
 
 
 def _because(entry: Forgotten) -> str:

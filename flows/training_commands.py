@@ -20,6 +20,8 @@ def trace(project: Path, step: int, sequence: int | None) -> int:
     data = project / "data"
     try:
         params = load_section(project / PARAMETERS, "pretrain", PretrainParams)
+        if step > params.steps:
+            raise BadInput(f"pretraining has {params.steps} steps (pretrain.steps): there is no step {step}")
         pieces = list(
             trace_step(
                 step, data / "tokens", data / "snapshot", params.context, params.batch_size, params.seed
@@ -27,8 +29,6 @@ def trace(project: Path, step: int, sequence: int | None) -> int:
         )
     except (ParameterError, StageError) as error:
         raise BadInput(str(error)) from None
-    if step > params.steps:
-        raise BadInput(f"pretraining has {params.steps} steps (pretrain.steps): there is no step {step}")
     if sequence is not None and not 0 <= sequence < params.batch_size:
         raise BadInput(
             f"a batch has {params.batch_size} sequences (pretrain.batch_size), 0 to {params.batch_size - 1}"

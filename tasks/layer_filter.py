@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.records import parts_of
+from tasks.layer_files import parts_of, reading
 
 if TYPE_CHECKING:
     import pyarrow
@@ -47,6 +47,7 @@ class PartFilter:
 
         counts: Counter[tuple[str, str]] = Counter()
         with (
+            reading(part.path),
             pq.ParquetFile(part.path) as before,
             pq.ParquetWriter(
                 self.documents / part.path.name, before.schema_arrow, compression="zstd"
@@ -57,14 +58,14 @@ class PartFilter:
             firsts = [part.first]
             for number in range(before.num_row_groups):
                 firsts.append(firsts[-1] + before.metadata.row_group(number).num_rows)
-            reading = [
+            ahead = [
                 reader.submit(self._staying, before, number, firsts[number])
                 for number in range(min(1, before.num_row_groups))
             ]
             for number in range(before.num_row_groups):
-                staying = reading.pop().result()
+                staying = ahead.pop().result()
                 if number + 1 < before.num_row_groups:
-                    reading.append(reader.submit(self._staying, before, number + 1, firsts[number + 1]))
+                    ahead.append(reader.submit(self._staying, before, number + 1, firsts[number + 1]))
                 if staying.num_rows:
                     kept.write_table(staying, row_group_size=2**31 - 1)
                 counts.update(_counted(staying))
@@ -101,7 +102,8 @@ def count_part(path: Path) -> Counter[tuple[str, str]]:
     """How many documents of each source and language a part has."""
     import pyarrow.parquet as pq
 
-    return Counter(_counted(pq.read_table(path, columns=["source", "language"])))
+    with reading(path):
+        return Counter(_counted(pq.read_table(path, columns=["source", "language"])))
 
 
 def _counted(rows: pyarrow.Table) -> dict[tuple[str, str], int]:

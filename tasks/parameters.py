@@ -23,9 +23,10 @@ class ParameterError(Exception):
 
 
 class StageParams(BaseModel):
-    """The base of every stage's parameters: no unknown key, no silent conversion, no change afterwards."""
+    """The base of every stage's parameters: no unknown key, no silent conversion, no number that is none
+    (``.nan`` is neither above nor below any bound), no change afterwards."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 M = TypeVar("M", bound=BaseModel)

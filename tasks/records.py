@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.stage import DocumentReport, StageError, StageParams
+from tasks.stage import DocumentReport, StageParams
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 DOCUMENT_COLUMNS = {
     "id": "string",
@@ -117,28 +117,6 @@ def unit_interval(*parts: str | int) -> float:
 def order_key(*parts: str | int) -> str:
     """A hexadecimal key that puts whatever it names in a fixed order without meaning: a shuffle."""
     return _digest(*(str(part).encode() for part in parts))
-
-
-def parts_of(layer: Path) -> list[Path]:
-    """The files of a layer's documents.
-
-    Raises:
-        StageError: if it is none.
-    """
-    parts = sorted((layer / "documents").glob("*.parquet"))
-    if not parts:
-        raise StageError(f"{layer} is no layer: there is no documents/*.parquet in it")
-    return parts
-
-
-def read_documents(spark: SparkSession, layer: Path) -> DataFrame:
-    """The documents of a layer.
-
-    Raises:
-        StageError: if it is none.
-    """
-    parts_of(layer)
-    return spark.read.parquet(str(layer / "documents"))
 
 
 def write_layer(
@@ -337,8 +315,6 @@ __all__ = [
     "content_hash",
     "ledger_schema",
     "order_key",
-    "parts_of",
-    "read_documents",
     "read_lineage",
     "record_id",
     "record_lineage",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.records import parts_of
+from tasks.layer_files import parts_of, reading
 
 if TYPE_CHECKING:
     import pyarrow
@@ -36,10 +36,14 @@ class RowGroup:
     rows: int
 
     def batches(self, columns: Sequence[str], rows: int = 1024) -> Iterator[pyarrow.RecordBatch]:
-        """Its rows, so many at a time."""
+        """Its rows, so many at a time.
+
+        Raises:
+            StageError: the file is damaged.
+        """
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self.path) as file:
+        with reading(self.path), pq.ParquetFile(self.path) as file:
             yield from file.iter_batches(rows, row_groups=[self.group], columns=list(columns))
 
 
@@ -47,7 +51,7 @@ def row_groups(layer: Path) -> list[RowGroup]:
     """All row groups of a layer's documents, in order.
 
     Raises:
-        StageError: if it is no layer, naming it.
+        StageError: if it is no layer, or one of its files is none of documents.
     """
     import pyarrow.parquet as pq
 

@@ -30,7 +30,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar, get_type_hints
@@ -38,6 +38,7 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar, get_type_hints
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from tasks.code import code_hash
+from tasks.exclusive import exclusive
 from tasks.parameters import ParameterError, StageParams, load_resources, load_section
 from tasks.tracking import Tracker
 
@@ -48,6 +49,14 @@ Input = Annotated[Path, "input"]
 
 Output = Annotated[Path, "output"]
 """A path that the stage writes: a temporary sibling while it works, renamed when it returns."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+"""What the operating system says where a person has to do something: to try again is of no use."""
+
+_JAVA_MEMORY = "java.lang.OutOfMemoryError"
+_UNREADABLE = "[FAILED_READ_FILE"
+"""What Spark says of these."""
 
 P = ParamSpec("P")
 R = TypeVar("R", bound="StageReport")
@@ -101,7 +110,7 @@ def stage(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function a stage: inputs are checked, outputs appear whole or not at all.
 
     Raises (when called):
-        StageError: if an input does not exist.
+        StageError: if an input does not exist, or an output would replace an input.
     """
     roles = _path_roles(function)
 
@@ -116,6 +125,7 @@ def stage(function: Callable[P, R]) -> Callable[P, R]:
                     f"stage {function.__name__}: its input {path} does not exist. "
                     "Run the stage that makes it first (`gristmill run`, or `dvc repro` for the whole graph)."
                 )
+        _refuse_to_replace_inputs(function.__name__, roles, bound.arguments)
         with ExitStack() as stack:
             for name, role in roles.items():
                 if role == "output":
@@ -130,23 +140,30 @@ def publish(path: Path) -> Iterator[Path]:
     """Yield a temporary sibling of ``path`` that takes its place if the block succeeds.
 
     A block that raises, or a process that is killed, leaves ``path`` as it was.
+
+    Raises:
+        StageError: another process writes to ``path``, or nothing was written.
     """
-    partial = path.parent / f".{path.name}.partial"
-    _remove(partial)
+    partial, retired, lock = (path.parent / f".{path.name}.{what}" for what in ("partial", "retired", "lock"))
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        yield partial
-    except BaseException:
+    with exclusive(lock) as alone:
+        if not alone:
+            raise StageError(f"another process is writing {path}: wait until it is done, or stop it")
+        if _is_there(retired) and not _is_there(path):
+            retired.rename(path)  # a process was killed when it had just moved what was there away
         _remove(partial)
-        raise
-    if not partial.exists():
-        raise StageError(f"the stage returned without writing {path}")
-    retired = path.parent / f".{path.name}.retired"
-    _remove(retired)
-    if path.exists():
-        path.rename(retired)
-    partial.rename(path)
-    _remove(retired)
+        try:
+            yield partial
+        except BaseException:
+            _remove(partial)
+            raise
+        if not partial.exists():
+            raise StageError(f"the stage returned without writing {path}")
+        _remove(retired)
+        if _is_there(path):
+            path.rename(retired)
+        partial.rename(path)
+        _remove(retired)
 
 
 def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = None) -> None:
@@ -168,8 +185,8 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
     report_path.unlink(missing_ok=True)
     tracker = Tracker.for_stage(name, resources, params.model_dump(mode="json"))
     started = time.time()
+    paths = {key: getattr(arguments, key) for key in _path_roles(function)}
     try:
-        paths = {key: getattr(arguments, key) for key in _path_roles(function)}
         extra = {"resources": resources, "tracker": tracker}
         accepted = inspect.signature(function).parameters
         code = _code(function)
@@ -181,21 +198,31 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
     except (StageError, ParameterError) as error:
         tracker.finish("FAILED")
         _fail(2, f"{name}: {error}")
-    except OSError as error:
-        tracker.finish("FAILED")
-        if error.errno == errno.ENOSPC:
-            _fail(2, _disk_full_message(name, error))
-        traceback.print_exc()
-        _fail(1, f"{name} failed: {error}")
     except BaseException as error:
-        # From a worker of Spark's it comes wrapped in an error of Spark's.
-        if os.strerror(errno.ENOSPC) in str(error):
-            tracker.finish("FAILED")
-            _fail(2, _disk_full_message(name, OSError()))
         tracker.finish("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+        if (refusal := _refusal(name, error, [*paths.values(), resources.work])) is not None:
+            _fail(2, refusal)
         traceback.print_exc()
         _fail(1, f"{name} failed: {type(error).__name__}: {error}")
     log.info("%s done in %.1f s", name, time.time() - started)
+
+
+def _refuse_to_replace_inputs(stage: str, roles: dict[str, str], paths: dict[str, Any]) -> None:
+    """What is written takes the place of all that was there: that must be nothing that the stage reads.
+
+    Raises:
+        StageError: naming the two paths.
+    """
+    read, written = (
+        [paths[name] for name, role in roles.items() if role == which] for which in ("input", "output")
+    )
+    for output in written:
+        for path in read:
+            if path.resolve().is_relative_to(output.resolve()):
+                raise StageError(
+                    f"stage {stage}: its output {output} would replace its input {path}: give the output a "
+                    "path of its own"
+                )
 
 
 def _imported(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -287,16 +314,63 @@ def _record_timing(path: Path, started: float) -> None:
     )
 
 
-def _disk_full_message(name: str, error: OSError) -> str:
-    where = Path(error.filename) if error.filename else Path.cwd()
-    while not where.exists():
-        where = where.parent
-    free = shutil.disk_usage(where).free / 2**20
+def _refusal(name: str, error: BaseException, folders: Sequence[Path]) -> str | None:
+    """What to say where the operating system refused to write or read, a file is damaged or Java's memory is
+    used up; None if it is another fault.
+
+    From a worker of Spark's its error comes wrapped in an error of Spark's.
+    """
+    number = error.errno if isinstance(error, OSError) else None
+    told = str(error)
+    if _JAVA_MEMORY in _with_causes(error):
+        return (
+            f"{name}: Spark's Java used up its memory: raise spark.driver_memory in resources.yaml "
+            "(a document takes some twenty times its size)"
+        )
+    if _UNREADABLE in told:
+        line = next(line.strip() for line in told.splitlines() if _UNREADABLE in line)
+        return f"{name}: {line} It is damaged: run the stage that makes it again, or `dvc checkout` it"
+    if number is None:
+        number = next((each for each in (*_FULL, *_DENIED) if os.strerror(each) in told), None)
+        lines = told.splitlines() if number is not None else []
+        told = next((line.strip() for line in lines if os.strerror(number or 0) in line), told)
+    if number in _FULL:
+        named = error.filename if isinstance(error, OSError) else None
+        return _disk_full_message(name, [Path(named)] if isinstance(named, str) else folders)
+    if number in _DENIED:
+        return (
+            f"{name}: {told}. The folder or its file system lets this user not write there, or not read: "
+            "change its permissions, or give the stage another path. What was there is as it was"
+        )
+    return None
+
+
+def _with_causes(error: BaseException | None) -> str:
+    """What an error says, and what those say on whose account it came."""
+    told = []
+    while error is not None:
+        told.append(str(error))
+        error = error.__cause__ or error.__context__
+    return "\n".join(told)
+
+
+def _disk_full_message(name: str, paths: Sequence[Path]) -> str:
+    """Names the file system, of those that the stage writes to or reads from, that has the least room."""
+    there = [
+        next(folder for folder in (path, *path.parents) if folder.exists())
+        for path in (path.absolute() for path in paths)
+    ]
+    free, where = min((shutil.disk_usage(folder).free / 2**20, folder) for folder in there)
     return (
         f"{name}: the disk is full ({where}: {free:.0f} MiB free). Nothing half-written was left. "
         "Free some space (`dvc gc --workspace --all-branches` drops unused versions) and run again: finished "
         "stages stay."
     )
+
+
+def _is_there(path: Path) -> bool:
+    """Whether something is there, be it a link to nothing."""
+    return path.is_symlink() or path.exists()
 
 
 def _remove(path: Path) -> None:

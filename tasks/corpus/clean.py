@@ -15,13 +15,13 @@ from tasks.corpus.policies.judgement import Judge, judge_batch
 from tasks.corpus.policies.policy import CleanParams
 from tasks.corpus.policies.verdict_changes import compare_verdicts, keep_for_comparison, same_policy
 from tasks.corpus.scoring.parts import LEXICON_SIGNAL
+from tasks.layer_files import read_documents
 from tasks.parameters import nearest
 from tasks.records import (
     DOCUMENT_COLUMNS,
     JUDGEMENT_COLUMNS,
     DocumentReport,
     carry_lineage,
-    read_documents,
     read_lineage,
     schema,
     write_layer,

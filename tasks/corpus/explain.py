@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.layer_files import reading
 from tasks.records import DUPLICATE_RULES
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def explain(data: Path, prefix: str) -> Story:
 
     Raises:
         UnknownDocument: if no document's id begins so, or several do (they are named).
+        StageError: a file of a layer is damaged.
     """
     prefix = prefix.strip().lower()
     if not re.fullmatch(r"[0-9a-f]{1,32}", prefix):
@@ -132,7 +134,11 @@ def _story(data: Path, name: str, follow: bool = True) -> Story:
         duplicates = pc.field("rule").isin(DUPLICATE_RULES) & (pc.field("detail") == name)
         stands_for += [row["id"] for row in _rows(data / layer / "ledger", duplicates, ("id",))]
     kept = next((entry.detail for entry in entries if entry.rule in DUPLICATE_RULES), None)
-    instead = _story(data, kept, follow=False) if kept and follow else None
+    if kept == name:  # it was collected again, and an earlier month has it
+        instead = Story(name, (), tuple(missing), {}, [])
+        stands_for = [other for other in stands_for if other != name]
+    else:
+        instead = _story(data, kept, follow=False) if kept and follow else None
     return Story(name, tuple(layers), tuple(missing), facts, entries, stands_for, instead)
 
 
@@ -162,9 +168,10 @@ def _rows(
 
     if not directory.is_dir() or not any(directory.glob("*.parquet")):
         return []
-    dataset = ds.dataset(directory, format="parquet")
-    wanted = [name for name in columns if name in dataset.schema.names] if columns else None
-    return dataset.to_table(filter=condition, columns=wanted).to_pylist()
+    with reading(directory):
+        dataset = ds.dataset(directory, format="parquet")
+        wanted = [name for name in columns if name in dataset.schema.names] if columns else None
+        return dataset.to_table(filter=condition, columns=wanted).to_pylist()
 
 
 def _sentence(entry: Entry) -> str:

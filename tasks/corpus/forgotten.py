@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import fcntl
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -91,13 +93,28 @@ def read_forgotten(path: Path) -> list[Forgotten]:
 
 
 def add_forgotten(path: Path, entries: Iterable[Forgotten]) -> None:
-    """Add entries to the file, all or none of them."""
-    before = path.read_text("utf-8") if path.exists() else ""
-    if before and not before.endswith("\n"):
-        before += "\n"
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(before + "".join(f"{entry.model_dump_json()}\n" for entry in entries))
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    """Add entries to the file, all or none of them; of two processes that do one waits for the other."""
+    with _alone(path.parent):
+        before = path.read_text("utf-8") if path.exists() else ""
+        if before and not before.endswith("\n"):
+            before += "\n"
+        partial = path.with_name(f".{path.name}.partial")
+        try:
+            with partial.open("w", encoding="utf-8") as file:
+                file.write(before + "".join(f"{entry.model_dump_json()}\n" for entry in entries))
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder: that of the file itself would go with the file that is replaced."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -9,13 +9,13 @@ from pydantic import Field, field_validator, model_validator
 
 from tasks.corpus.mixture.plan import Group, Level, Planned, fixed_epochs, plan
 from tasks.corpus.mixture.results import MixedGroup
+from tasks.layer_files import read_documents
 from tasks.records import (
     KEPT,
     REMOVED,
     DocumentReport,
     carry_lineage,
     order_key,
-    read_documents,
     unit_interval,
     write_layer,
 )

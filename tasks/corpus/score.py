@@ -34,12 +34,12 @@ from tasks.corpus.scoring.parts import (
 from tasks.corpus.scoring.scorer import Scorer
 from tasks.corpus.scoring.segments import segment_words
 from tasks.corpus.scoring.trusted import PerplexityParams, train_on_trusted
+from tasks.layer_files import read_documents
 from tasks.records import (
     DOCUMENT_COLUMNS,
     JUDGEMENT_COLUMNS,
     DocumentReport,
     carry_lineage,
-    read_documents,
     schema,
     write_layer,
 )

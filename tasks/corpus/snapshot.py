@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from tasks.layer_files import MIXTURE_COLUMNS, parts_of, reading
 from tasks.records import read_lineage
 from tasks.resources import Resources
 from tasks.stage import Input, Output, StageError, StageParams, StageReport, run_as_stage, stage
@@ -62,13 +63,16 @@ def snapshot(
 
     The snapshot's name is the SHA-256 of its manifest without the name: two snapshots of the same name hold
     the same documents, made by the same stages with the same parameters from the same parent.
+
+    Raises:
+        StageError: the mixture is none, naming the file that is damaged.
     """
     documents = snapshot / "documents"
     documents.mkdir(parents=True)
     files: list[SnapshotFile] = []
     counts: dict[str, Counter[str]] = {column: Counter() for column in COUNTED}
     columns: dict[str, str] = {}
-    for part in sorted((mixture / "documents").glob("*.parquet")):
+    for part in parts_of(mixture, MIXTURE_COLUMNS):
         shutil.copyfile(part, documents / part.name)
         rows, columns = _count(part, counts)
         files.append(SnapshotFile(path=f"documents/{part.name}", sha256=file_sha256(part), rows=rows))
@@ -80,7 +84,7 @@ def snapshot(
         "lineage": read_lineage(mixture),
         "counts": {column: dict(sorted(counter.items())) for column, counter in counts.items()},
     }
-    name = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    name = _name_of(content)
     manifest = Manifest(snapshot=name, **content)
     (snapshot / "manifest.json").write_text(manifest.model_dump_json(indent=1) + "\n", "utf-8")
     return SnapshotReport(
@@ -112,9 +116,14 @@ def verify(directory: Path) -> Manifest:
     """Read a snapshot's manifest and check every file against it.
 
     Raises:
-        StageError: naming the first file that is missing or differs.
+        StageError: naming the first file that is missing or differs; the manifest, if it was changed.
     """
     manifest = read_manifest(directory)
+    if _name_of(manifest.model_dump(mode="json", exclude={"snapshot"})) != manifest.snapshot:
+        raise StageError(
+            f"{directory / 'manifest.json'} was changed since it was written: it is not the manifest of "
+            f"snapshot {manifest.snapshot[:12]}. `dvc checkout` restores it"
+        )
     for file in manifest.files:
         path = directory / file.path
         if not path.exists():
@@ -133,11 +142,15 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
+def _name_of(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
 def _count(part: Path, counts: dict[str, Counter[str]]) -> tuple[int, dict[str, str]]:
     """Add one file's rows to the counts, a batch at a time; return how many there are, and the columns."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(part) as file:
+    with reading(part), pq.ParquetFile(part) as file:
         for batch in file.iter_batches(batch_size=65536, columns=list(COUNTED)):
             for column, counter in counts.items():
                 counter.update(value or "" for value in batch.column(column).to_pylist())

@@ -14,7 +14,7 @@ from tasks.corpus.policies.policy import CleanParams, LexiconAction
 from tasks.corpus.policies.rules import Rule
 from tasks.corpus.score import ScoreParams, score
 from tasks.corpus.scoring.trusted import PerplexityParams
-from tasks.records import read_documents
+from tasks.layer_files import read_documents
 from tasks.resources import Resources
 from tasks.spark import spark_session
 from tasks.stage import StageError

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.corpus.explain import UnknownDocument, explain, render
+from tasks.stage import StageError
 
 KEEPER = "aa" + "0" * 30
 COPY = "ab" + "0" * 30
@@ -79,6 +80,22 @@ def test_a_duplicate_is_told_with_the_one_that_was_kept(data):
     assert story.kept_instead.id == KEEPER
     assert f"near_duplicate, measured 0.91, threshold 0.8, {KEEPER}" in render(story)
     assert f"  document {KEEPER}" in render(story)
+
+
+def test_a_document_that_an_earlier_month_kept_does_not_stand_for_itself(data):
+    again = {"id": SHORT, "stage": "dedup", "rule": "exact_duplicate", "verdict": "removed", "detail": SHORT}
+    pq.write_table(pa.Table.from_pylist([again], LEDGER), data / "unique/ledger/part-00001.parquet")
+    story = explain(data, SHORT)
+    assert story.stands_for == []
+    assert render(story).endswith(f"\nthe one that was kept, {SHORT}, is of an earlier month")
+
+
+@pytest.mark.parametrize("part", ["documents", "ledger"])
+def test_a_damaged_file_is_named(data, part):
+    path = data / "clean" / part / "part-00000.parquet"
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(StageError, match=rf"{part}.* cannot be read, it is damaged .*part-00000\.parquet"):
+        explain(data, KEEPER)
 
 
 def test_a_record_that_never_became_a_document_is_found_in_the_ledger(data):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,15 @@ def test_blank_lines_say_nothing_and_entries_are_added_behind(tmp_path: Path) ->
     path.write_text(f"\n{entry('a' * 32).model_dump_json()}", "utf-8")
     add_forgotten(path, [entry("b" * 32)])
     assert [item.id[0] for item in read_forgotten(path)] == ["a", "b"]
+
+
+def test_of_requests_at_one_time_none_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "forgotten.jsonl"
+    ids = [f"{number:032x}" for number in range(40)]
+    with ThreadPoolExecutor(8) as people:
+        list(people.map(lambda name: add_forgotten(path, [entry(name)]), ids))
+    assert sorted(item.id for item in read_forgotten(path)) == ids
+    assert [file.name for file in tmp_path.iterdir()] == ["forgotten.jsonl"]
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:

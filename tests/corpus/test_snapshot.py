@@ -51,6 +51,29 @@ def test_a_flipped_bit_is_told_with_the_file(mixture: Path, tmp_path: Path, reso
         verify(tmp_path / "snapshot")
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("note", "another"), ("parent", "abc"), ("snapshot", "0" * 64), ("files", [])]
+)
+def test_a_manifest_that_was_changed_is_told(
+    mixture: Path, tmp_path: Path, resources: Resources, key: str, value: object
+) -> None:
+    snapshot(mixture, tmp_path / "snapshot", SnapshotParams(), resources)
+    path = tmp_path / "snapshot" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {key: value}), "utf-8")
+    with pytest.raises(StageError, match=r"manifest\.json was changed since it was written"):
+        verify(tmp_path / "snapshot")
+
+
+def test_a_manifest_written_otherwise_is_the_same(
+    mixture: Path, tmp_path: Path, resources: Resources
+) -> None:
+    params = SnapshotParams(note="Grüße 人工智能", parent="abc")
+    report = snapshot(mixture, tmp_path / "snapshot", params, resources)
+    path = tmp_path / "snapshot" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")), sort_keys=True), "utf-8")
+    assert verify(tmp_path / "snapshot").snapshot == report.snapshot
+
+
 @pytest.mark.parametrize("content", ["", "{", json.dumps({"snapshot": "x"})])
 def test_a_broken_manifest_is_told(tmp_path: Path, content: str) -> None:
     (tmp_path / "manifest.json").write_text(content, "utf-8")

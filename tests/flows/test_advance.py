@@ -61,6 +61,59 @@ def test_going_on_twice_changes_nothing_the_second_time(project: Path) -> None:
     assert advance(project) == []
 
 
+def locked(folder: Path, raw: str, read_by_score: str, clean: str, read_by_dedup: str) -> None:
+    """A dvc.lock as DVC leaves it, with these hashes of the layers."""
+    stages = {
+        "collect": {"outs": [{"path": "data/raw", "md5": raw}]},
+        "score": {
+            "deps": [{"path": "data/raw", "md5": read_by_score}, {"path": "tasks/stage.py", "md5": "c0de"}],
+            "outs": [{"path": "data/clean", "md5": clean}],
+        },
+        "dedup": {
+            "deps": [{"path": "data/clean", "md5": read_by_dedup}, {"path": "earlier", "md5": "ea1.dir"}],
+            "outs": [{"path": "data/unique", "md5": "f00.dir"}],
+        },
+    }
+    (folder / "dvc.lock").write_text(json.dumps({"schema": "2.0", "stages": stages}))
+
+
+@pytest.mark.parametrize(
+    ("hashes", "told"),
+    [
+        (("new.dir", "old.dir", "c.dir", "c.dir"), "data/clean was made before data/raw became what it is"),
+        (("r.dir", "r.dir", "new.dir", "old.dir"), "data/unique was made before data/clean became"),
+    ],
+    ids=["collected and no more", "cleaned and no more"],
+)
+def test_documents_that_were_collected_but_not_deduplicated_are_not_passed_over(
+    project: Path, hashes: tuple[str, str, str, str], told: str
+) -> None:
+    locked(project, *hashes)
+    with pytest.raises(BadInput, match=told):
+        advance(project)
+    assert (project / "watermarks.json").read_text() == "{}"
+    assert [path.name for path in (project / "earlier").iterdir()] == ["README.md"]
+
+
+def test_a_run_to_its_end_is_gone_on_from_and_stays_so_while_the_next_one_is_half_done(project: Path) -> None:
+    locked(project, "r.dir", "r.dir", "c.dir", "c.dir")
+    assert advance(project) != []
+    locked(project, "new.dir", "r.dir", "c.dir", "c.dir")
+    assert advance(project) == []
+
+
+def test_watermarks_that_were_lost_are_written_anew(project: Path) -> None:
+    (project / "watermarks.json").unlink()
+    assert "watermarks.json" in advance(project)
+    assert json.loads((project / "watermarks.json").read_text()) == {"month": 1}
+
+
+def test_a_lock_that_is_none_is_named(project: Path) -> None:
+    (project / "dvc.lock").write_text("<<<<<<< HEAD\n: [")
+    with pytest.raises(BadInput, match=r"dvc\.lock is not valid YAML"):
+        advance(project)
+
+
 def missing_index(project: Path) -> None:
     (project / "data/unique/index/index.json").unlink()
 

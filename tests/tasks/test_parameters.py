@@ -24,6 +24,7 @@ class Inner(StageParams):
 class Outer(StageParams):
     inner: Inner = Inner()
     many: list[Inner] = []
+    weights: dict[str, float] = {}
 
 
 def test_a_mistyped_key_deep_inside_is_named_with_the_nearest() -> None:
@@ -38,6 +39,13 @@ def test_every_mistake_is_told_at_once() -> None:
         validate({"inner": {"rate": -1}, "mny": []}, Outer, "p")
     assert "greater than 0 (given: -1)" in str(error.value)
     assert "`mny`" in str(error.value)
+
+
+@pytest.mark.parametrize("number", [".nan", ".inf", "-.inf"])
+@pytest.mark.parametrize("place", ["inner: {{rate: {}}}", "many: [{{rate: {}}}]", "weights: {{law: {}}}"])
+def test_what_is_no_number_is_not_taken_for_one(number: str, place: str) -> None:
+    with pytest.raises(ParameterError, match="should be a finite number"):
+        validate(parse_yaml(place.format(number)), Outer, "p")
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tasks.stage import DocumentReport, StageError, publish
+from tasks.stage import DocumentReport, StageError, _refusal, publish
 
 STAGE = '''
 import errno, os, sys, time
@@ -40,6 +42,19 @@ def copy(text: Input, copied: Output, params: CopyParams, resources: Resources) 
         raise OSError(errno.ENOSPC, "No space left on device", str(copied))
     if params.mood == "full disk on a worker":
         raise RuntimeError("Job aborted: java.io.IOException: No space left on device")
+    if params.mood == "quota":
+        raise OSError(errno.EDQUOT, "Disk quota exceeded", str(copied))
+    if params.mood == "read-only":
+        raise OSError(errno.EROFS, "Read-only file system", "/mnt/frozen")
+    if params.mood == "denied on a worker":
+        raise RuntimeError("Job aborted:\\n  PermissionError: [Errno 13] Permission denied: 'in/x'\\n at J")
+    if params.mood == "damaged under Spark":
+        raise RuntimeError("[FAILED_READ_FILE.NO_HINT] Encountered error while reading file f.pq.\\n at J")
+    if params.mood == "no memory":
+        try:
+            raise RuntimeError("Lost task 0.0: java.lang.OutOfMemoryError: Java heap space")
+        finally:
+            raise ConnectionRefusedError(111, "Connection refused")  # the Java that is to be stopped is gone
     if params.mood == "broken":
         raise RuntimeError("a fault of our own")
     if params.mood == "waits":
@@ -136,6 +151,11 @@ def test_a_missing_input_is_named_with_what_to_do(project: Path) -> None:
         ("bad input", 2, "error: copy: text: line 3 is broken", False),
         ("full disk", 2, "error: copy: the disk is full", False),
         ("full disk on a worker", 2, "error: copy: the disk is full", False),
+        ("quota", 2, "error: copy: the disk is full", False),
+        ("read-only", 2, "error: copy: [Errno 30] Read-only file system: '/mnt/frozen'. The folder", False),
+        ("denied on a worker", 2, "copy: PermissionError: [Errno 13] Permission denied: 'in/x'. The", False),
+        ("damaged under Spark", 2, "while reading file f.pq. It is damaged: run the stage", False),
+        ("no memory", 2, "error: copy: Spark's Java used up its memory: raise spark.driver_memory", False),
         ("broken", 1, "a fault of our own", True),
     ],
 )
@@ -153,6 +173,18 @@ def test_a_stage_that_fails_leaves_the_old_output_and_no_half_of_a_new_one(
     assert not (project / "reports/copy.json").exists()
 
 
+def test_of_the_file_systems_of_a_stage_the_fullest_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=0 if path == full else 2**30))
+    error = RuntimeError("Job aborted: No space left on device")
+    told = _refusal("copy", error, [tmp_path / "in", full / "unique/not/there", tmp_path / "work"])
+    assert told is not None
+    assert f"the disk is full ({full}: 0 MiB free)" in told
+
+
 def test_a_killed_stage_leaves_nothing_that_the_next_run_minds(project: Path) -> None:
     set_params(project, "copy: {mood: slow}")
     process = start(project)
@@ -165,6 +197,38 @@ def test_a_killed_stage_leaves_nothing_that_the_next_run_minds(project: Path) ->
     set_params(project, "copy: {times: 1}")
     assert run(project)[0] == 0
     assert [path.name for path in (project / "out").iterdir()] == ["copied"]
+
+
+def test_of_two_runs_at_once_the_second_is_refused_and_the_first_goes_on(project: Path) -> None:
+    set_params(project, "copy: {mood: waits}")
+    first = start(project)
+    assert first.stdout is not None
+    assert first.stdout.readline() == "waiting\n"
+    status, stderr = run(project)
+    assert status == 2
+    assert "another process is writing out/copied" in stderr
+    (project / "go").touch()
+    first.communicate(timeout=60)
+    assert first.returncode == 0
+    assert (project / "out/copied/out.txt").read_text() == "abc"
+    assert [path.name for path in (project / "out").iterdir()] == ["copied"]
+
+
+@pytest.mark.parametrize("output", ["folder", ".", "folder/../folder", "link"])
+def test_an_output_that_would_replace_an_input_is_refused(project: Path, output: str) -> None:
+    (project / "folder").mkdir()
+    (project / "folder/text.txt").write_text("abc")
+    (project / "link").symlink_to("folder")
+    done = subprocess.run(
+        [sys.executable, "-m", "copy_stage", "folder/text.txt", output],
+        cwd=project,
+        env=os.environ | {"GRISTMILL_RUN_DIRECTORY": str(project / "spool")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "would replace its input folder/text.txt" in done.stderr
+    assert (project / "folder/text.txt").read_text() == "abc"
 
 
 def test_parameters_edited_during_a_run_are_not_recorded_as_its_own(project: Path) -> None:
@@ -189,6 +253,27 @@ def test_publish_replaces_a_directory_whole(tmp_path: Path) -> None:
             (partial / content).touch()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["two"]
+
+
+def test_what_was_there_comes_back_if_a_process_was_killed_between_the_two_renames(tmp_path: Path) -> None:
+    (tmp_path / ".out.retired").mkdir()
+    (tmp_path / ".out.retired" / "one").touch()
+    with pytest.raises(RuntimeError), publish(tmp_path / "out"):
+        raise RuntimeError
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["one"]
+
+
+def test_a_link_gives_way_and_what_it_led_to_stays(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for target in ("elsewhere", "nowhere"):
+        (tmp_path / "out").symlink_to(target)
+        with publish(tmp_path / "out") as partial:
+            partial.mkdir()
+        assert not (tmp_path / "out").is_symlink()
+        (tmp_path / "out").rmdir()
+    assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
 
 
 def test_a_stage_that_writes_nothing_is_an_error(tmp_path: Path) -> None:

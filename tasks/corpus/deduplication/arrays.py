@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tasks.array_files import save_array
+
 
 def write_array(path: Path, array: np.ndarray) -> None:
     """Write an array as ``.npy``.
@@ -18,7 +20,7 @@ def write_array(path: Path, array: np.ndarray) -> None:
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with unfinished.open("wb") as file:
-            np.save(file, array)
+            save_array(file, array)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tasks.corpus.deduplication.arrays import mapped_array, write_array
 from tasks.corpus.deduplication.method import Method
@@ -42,10 +42,17 @@ class _Model(BaseModel):
 class IndexedSegment(_Model):
     """The files of some documents: their names begin with ``name``."""
 
-    name: str
-    documents: int
+    name: str = Field(pattern=r"^[0-9]+-[0-9]+$")
+    documents: int = Field(ge=0)
     bytes: dict[str, int]
     sha256: dict[str, str]
+
+    @model_validator(mode="after")
+    def _names_all_files(self) -> IndexedSegment:
+        for listed, wanted in ((self.bytes, FILES), (self.sha256, READ_WHOLE)):
+            if missing := set(wanted) - set(listed):
+                raise ValueError(f"segment {self.name} does not tell of its {', '.join(sorted(missing))}")
+        return self
 
 
 class IndexedMethod(_Model):
@@ -265,6 +272,13 @@ def _check_segment(segment: Segment, entry: IndexedSegment) -> None:
                 f"{path} is damaged: it is not the file that {MANIFEST} lists. Restore the index "
                 "(`dvc checkout`), or make it anew from all documents"
             )
+    held = len(mapped_array(segment.path("documents")))
+    if held != entry.documents:
+        manifest = Path(segment.folder).parent / MANIFEST
+        raise StageError(
+            f"{manifest} says that segment {segment.name} has {entry.documents} documents, but its files "
+            f"have {held}: restore the index (`dvc checkout`)"
+        )
 
 
 def _sha256(path: Path) -> str:

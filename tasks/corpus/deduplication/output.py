@@ -14,8 +14,8 @@ from tasks.corpus.deduplication.ledger import LedgerWriter, Removals, ledger_par
 from tasks.corpus.deduplication.passage_keys import RepeatedPassagesParams
 from tasks.corpus.deduplication.repeated_passages import RepeatedReport, repeated_ledger, strip_repeated
 from tasks.distributed import run_tasks
+from tasks.layer_files import parts_of
 from tasks.layer_filter import Part, PartFilter, count_part
-from tasks.records import parts_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,6 +13,7 @@ import numpy as np
 from tasks.corpus.deduplication.passage_counts import RepeatedPassages
 from tasks.corpus.deduplication.passage_keys import KeyedPassages, RepeatedPassagesParams, keyed_passages
 from tasks.corpus.deduplication.passages import LINE
+from tasks.layer_files import reading
 from tasks.records import content_hash
 
 RULE = "repeated_passages"
@@ -65,6 +66,7 @@ class PartWriter:
         gone = _Removals(defaultdict(lambda: defaultdict(int)), {}, [])
         unfinished = self.documents / f".{part.name}.{os.getpid()}"
         with (
+            reading(part),
             pq.ParquetFile(part) as file,
             pq.ParquetWriter(unfinished, file.schema_arrow, compression="zstd") as kept,
         ):

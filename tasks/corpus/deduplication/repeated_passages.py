@@ -15,7 +15,8 @@ from tasks.corpus.deduplication.passage_counts import add_up, counter, ranges_fo
 from tasks.corpus.deduplication.passage_keys import RepeatedPassagesParams
 from tasks.corpus.deduplication.passage_removal import EVIDENCE, LOSSES, PartWriter
 from tasks.distributed import run_tasks
-from tasks.records import parts_of, schema, write_sorted
+from tasks.layer_files import parts_of
+from tasks.records import schema, write_sorted
 from tasks.row_groups import row_groups
 from tasks.stage import StageReport
 

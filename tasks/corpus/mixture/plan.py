@@ -129,7 +129,12 @@ def _shares(sizes: Mapping[Group, int], levels: list[Level], depth: int) -> dict
 def _level_shares(sizes: Mapping[str, int], level: Level) -> dict[str, float]:
     """Shares of the values of a level, 1 together (0 each if all weights are 0)."""
     named = {value: level.weights[value] for value in sizes if value in level.weights}
-    others = {value: size ** (1 / level.temperature) for value, size in sizes.items() if value not in named}
+    largest = max(sizes.values())  # shares are of sizes to each other: powers of these stay in range
+    others = {
+        value: (size / largest) ** (1 / level.temperature)
+        for value, size in sizes.items()
+        if value not in named
+    }
     rest = 1 - sum(level.weights.values()) if others else 0.0
     whole = sum(others.values())
     shares = named | {value: rest * size / whole if whole else 0.0 for value, size in others.items()}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.corpus.mixture.plan import Group
-from tasks.records import parts_of
-from tasks.stage import StageError
+from tasks.layer_files import MIXTURE_COLUMNS, parts_of, reading
+from tasks.records import DOCUMENT_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow
@@ -54,18 +54,14 @@ def _sizes(
     import pyarrow.parquet as pq
 
     sizes: Counter[Group] = Counter()
-    for part in parts_of(layer):
-        try:
-            with pq.ParquetFile(part) as file:
-                for batch in file.iter_batches(BATCH_ROWS, columns=[*columns, "text", told_by]):
-                    text_bytes = pc.call_function("binary_length", [batch.column("text")])
-                    length = pc.call_function("if_else", [pa.array(counts(batch), pa.bool_()), text_bytes, 0])
-                    groups = [pc.fill_null(batch.column(column), "und") for column in columns]
-                    rows = pa.table([*groups, length], [*columns, "bytes"])
-                    for row in rows.group_by(list(columns)).aggregate([("bytes", "sum")]).to_pylist():
-                        sizes[tuple(row[column] for column in columns)] += row["bytes_sum"] or 0
-        except (pa.ArrowException, OSError, KeyError) as error:
-            raise StageError(
-                f"{part} cannot be read: {error}. `gristmill run corpus` makes it again"
-            ) from None
+    mixed = told_by not in DOCUMENT_COLUMNS
+    for part in parts_of(layer, MIXTURE_COLUMNS if mixed else DOCUMENT_COLUMNS):
+        with reading(part), pq.ParquetFile(part) as file:
+            for batch in file.iter_batches(BATCH_ROWS, columns=[*columns, "text", told_by]):
+                text_bytes = pc.call_function("binary_length", [batch.column("text")])
+                length = pc.call_function("if_else", [pa.array(counts(batch), pa.bool_()), text_bytes, 0])
+                groups = [pc.fill_null(batch.column(column), "und") for column in columns]
+                rows = pa.table([*groups, length], [*columns, "bytes"])
+                for row in rows.group_by(list(columns)).aggregate([("bytes", "sum")]).to_pylist():
+                    sizes[tuple(row[column] for column in columns)] += row["bytes_sum"] or 0
     return dict(sorted(sizes.items()))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tasks.array_files import save_array
 from tasks.compiled import compiled
 from tasks.corpus.perplexity.ngram_table import ROW, find_row, find_rows
 from tasks.stage import StageError
@@ -110,7 +111,8 @@ def save_ngram_model(model: NgramModel, directory: Path) -> None:
     """Write ``model.json`` and one array ``1.npy`` … for each order. The same model gives the same bytes."""
     directory.mkdir(parents=True, exist_ok=True)
     for n, rows_S in enumerate(model.levels, 1):
-        np.save(directory / f"{n}.npy", rows_S)
+        with (directory / f"{n}.npy").open("wb") as file:
+            save_array(file, rows_S)
     (directory / HEADER).write_text(model.header.model_dump_json(indent=2) + "\n", "utf-8")
 
 

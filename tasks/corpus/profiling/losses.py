@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from tasks.corpus.profiling.results import LayerProfile, Loss, StageLosses
 from tasks.corpus.profiling.summary import share
-from tasks.records import KEPT, read_documents
+from tasks.layer_files import read_documents
+from tasks.records import KEPT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -35,7 +35,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
         file.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(np, "save", full)
+    monkeypatch.setattr("tasks.corpus.deduplication.arrays.save_array", full)
     with pytest.raises(OSError, match="No space left"):
         write_array(tmp_path / "a.npy", np.arange(9))
     assert [path.name for path in tmp_path.iterdir()] == ["a.npy"]

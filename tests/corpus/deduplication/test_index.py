@@ -159,6 +159,29 @@ def test_a_broken_manifest_is_named(months, tmp_path: Path) -> None:
         months(prose(2))
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"documents": 7}, r"says that segment 0000-000000 has 7 documents, but its files have 1"),
+        ({"documents": -1}, r"is no index of documents: methods\.minhash\.segments\.0\.documents"),
+        ({"bytes": {}}, r"does not tell of its documents, features, keys, rows"),
+        ({"sha256": {}}, r"does not tell of its documents, keys, rows"),
+        ({"name": "../../0"}, r"is no index of documents: methods\.minhash\.segments\.0\.name"),
+    ],
+    ids=["too many", "less than none", "no sizes", "no hashes", "elsewhere"],
+)
+def test_a_manifest_that_does_not_fit_its_files_is_refused(
+    months, tmp_path: Path, change: dict[str, Any], told: str
+) -> None:
+    months(prose(1))
+    path = tmp_path / "month-1/index/index.json"
+    content = json.loads(path.read_text())
+    content["methods"]["minhash"]["segments"][0] |= change
+    path.write_text(json.dumps(content))
+    with pytest.raises(StageError, match=told):
+        months(prose(1) + " x")
+
+
 def test_an_index_that_is_tracked_but_not_there_is_not_passed_over(months, tmp_path: Path) -> None:
     months(prose(1))
     shutil.rmtree(tmp_path / "month-1/index")

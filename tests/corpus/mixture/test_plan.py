@@ -42,6 +42,13 @@ def test_temperature_is_that_of_xlm_r() -> None:
     assert given["general", "en"] / given["general", "de"] == pytest.approx((800 / 100) ** 0.5)
 
 
+@pytest.mark.parametrize("temperature", [1e-3, 1e-320])
+def test_a_temperature_near_0_gives_all_to_the_largest(temperature: float) -> None:
+    given = bytes_of(epochs_of(Level(by="domain", temperature=temperature), Level(by="language")))
+    assert given["law", "en"] + given["law", "de"] == 0
+    assert sum(given.values()) == pytest.approx(1100)
+
+
 def test_what_the_cap_takes_is_shared_among_the_others_as_they_were_asked() -> None:
     epochs = epochs_of(BY_DOMAIN, Level(by="language"), cap=2.0)
     assert epochs["law", "en"] == epochs["law", "de"] == 2.0
