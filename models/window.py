@@ -53,7 +53,7 @@ class _Windowed(torch.autograd.Function):
                 block = [
                     x[:, :, part].detach().requires_grad_() for x, part in zip(inputs, parts, strict=True)
                 ]
-                mixed = _attention(*block, mask)
+                mixed = _attention(block[0], block[1], block[2], mask)
             for total, part, found in zip(
                 totals, parts, torch.autograd.grad(mixed, block, gradient[:, :, rows]), strict=True
             ):

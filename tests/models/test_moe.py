@@ -99,7 +99,7 @@ def test_loads_and_losses_are_sums_over_rows(layer, x_BTC):
     parts = [Routing() for _ in x_BTC]
     for row, part in zip(x_BTC, parts, strict=True):
         module(row[None], part)
-    assert torch.equal(whole.loads_E[0], sum(part.loads_E[0] for part in parts))
+    assert torch.equal(whole.loads_E[0], torch.stack([part.loads_E[0] for part in parts]).sum(0))
     assert whole.loads_E[0].sum() == 3 * 10 * 2
     torch.testing.assert_close(whole.balance[0], sum(part.balance[0] for part in parts))
     torch.testing.assert_close(whole.z[0], sum(part.z[0] for part in parts))

@@ -34,7 +34,7 @@ def test_attention_in_blocks_is_that_under_one_mask_with_its_gradients(window, l
     whole = [tensor.clone().requires_grad_() for tensor in inputs]
     segments_BT = document_numbers([[0, 20, 37], [50]], length)
     sight = Sight(segments_BT=segments_BT)
-    blocked = windowed_attention(*ours, window, sight)
+    blocked = windowed_attention(ours[0], ours[1], ours[2], window, sight)
     places = torch.arange(length)
     distance = places[:, None] - places
     visible = (distance >= 0) & (distance < window) & (segments_BT[:, :, None] == segments_BT[:, None, :])
