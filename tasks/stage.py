@@ -335,8 +335,9 @@ def _refusal(name: str, error: BaseException, folders: Sequence[Path]) -> str | 
         lines = told.splitlines() if number is not None else []
         told = next((line.strip() for line in lines if os.strerror(number or 0) in line), told)
     if number in _FULL:
-        named = error.filename if isinstance(error, OSError) else None
-        return _disk_full_message(name, [Path(named)] if isinstance(named, str) else folders)
+        # A copy that fails names the file that it reads first.
+        named = [error.filename, error.filename2] if isinstance(error, OSError) else []
+        return _disk_full_message(name, [*(Path(each) for each in named if isinstance(each, str)), *folders])
     if number in _DENIED:
         return (
             f"{name}: {told}. The folder or its file system lets this user not write there, or not read: "

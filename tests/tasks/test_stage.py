@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -179,10 +180,15 @@ def test_of_the_file_systems_of_a_stage_the_fullest_is_named(
     full = tmp_path / "full"
     full.mkdir()
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=0 if path == full else 2**30))
-    error = RuntimeError("Job aborted: No space left on device")
-    told = _refusal("copy", error, [tmp_path / "in", full / "unique/not/there", tmp_path / "work"])
-    assert told is not None
-    assert f"the disk is full ({full}: 0 MiB free)" in told
+    for error in (
+        RuntimeError("Job aborted: No space left on device"),
+        OSError(
+            errno.ENOSPC, "No space left on device", str(tmp_path / "in/a"), None, str(full / "unique/a")
+        ),
+    ):
+        told = _refusal("copy", error, [tmp_path / "in", full / "unique/not/there", tmp_path / "work"])
+        assert told is not None
+        assert f"the disk is full ({full}: 0 MiB free)" in told
 
 
 def test_a_killed_stage_leaves_nothing_that_the_next_run_minds(project: Path) -> None:
