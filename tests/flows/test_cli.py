@@ -111,7 +111,7 @@ sys.exit(main())
     [
         (signal.SIGINT, 130),
         pytest.param(signal.SIGTERM, 130, marks=pytest.mark.slow),  # the way of Ctrl-C
-        (signal.SIGKILL, -9),
+        pytest.param(signal.SIGKILL, -9, marks=pytest.mark.slow),
     ],
 )
 def test_a_stopped_run_leaves_no_process_and_goes_on_later(journey, number, status):

@@ -216,6 +216,7 @@ def test_a_rebalance_ends_with_a_table_of_asked_and_given(made, prefect_server: 
     assert f"continues {manifest(made)['snapshot'][:12]}" in found.description
 
 
+@pytest.mark.slow
 def test_the_shares_of_an_earlier_run_are_taken_by_its_name(made, prefect_server: None) -> None:
     rebalance.rebalance(RebalanceParameters(by="domain", weights={"law": 0.3}, name="first"))
     rebalance.rebalance(RebalanceParameters(by="domain", like="first", tokens=50000, name="second"))
@@ -240,6 +241,7 @@ def test_the_form_of_the_deployment_takes_what_the_flow_takes() -> None:
     assert schema.required == ["asked"]
 
 
+@pytest.mark.slow
 def test_the_command_runs_the_flow(made: Path, prefect_tables: Path) -> None:
     (made / "work").mkdir(exist_ok=True)
     (made / "work" / "prefect.db").write_bytes(prefect_tables.read_bytes())

@@ -75,6 +75,7 @@ def test_sessions_one_after_the_other_run_in_one_java(java: SharedJava, tmp_path
     assert not psutil.pid_exists(first[0])
 
 
+@pytest.mark.slow
 def test_a_java_that_died_is_replaced(java: SharedJava, tmp_path: Path) -> None:
     lost, _ = session(tmp_path, java.environment())
     os.kill(lost, signal.SIGKILL)

@@ -46,6 +46,7 @@ def test_a_stage_runs_then_is_unchanged_then_is_restored(pair, in_flow):
     assert pair.executions == ["first"]
 
 
+@pytest.mark.slow
 def test_a_result_whose_parameters_were_edited_meanwhile_can_be_kept_as_the_message_says(project, in_flow):
     body = """
         import time

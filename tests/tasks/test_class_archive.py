@@ -38,6 +38,7 @@ def session(folder: Path) -> str:
     return shown.stdout
 
 
+@pytest.mark.slow
 def test_the_first_session_writes_the_archive_and_the_next_one_uses_it(tmp_path: Path) -> None:
     assert "ArchiveClassesAtExit" in session(tmp_path)
     (archive,) = (tmp_path / "work" / "java").glob("*.jsa")

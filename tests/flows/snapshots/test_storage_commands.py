@@ -77,6 +77,7 @@ def test_a_pruned_snapshot_is_listed_and_comes_back_from_the_remote(
     assert len(corpus.executions) == ran
 
 
+@pytest.mark.slow
 def test_objects_that_a_kept_snapshot_shares_stay(corpus, two, gristmill, retention) -> None:
     third = corpus.run(commit="third", upper__true="upper: false")  # the raw layer is that of the second
     fourth = corpus.run(commit="fourth", lines__6="lines: 8")
