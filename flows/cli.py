@@ -93,6 +93,19 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("step", type=int, metavar="STEP", help="1, 2, …: as in the history of the losses")
     trace.add_argument("--sequence", type=int, metavar="N", help="this row of the batch only (0, 1, …)")
 
+    plan = _command(
+        commands, "plan", _plan, "tell what pretraining will need: parameters, memory, hours, cost"
+    )
+    plan.add_argument(
+        "--on", default="here", metavar="NAME", help="an entry of accelerators in resources.yaml, or here"
+    )
+    plan.add_argument("--devices", type=int, default=1, metavar="N", help="how many of them")
+    plan.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="as for run")
+    plan.add_argument("--vocabulary", type=int, metavar="N", help="default: that of data/tokens, or encode's")
+    plan.add_argument(
+        "--recompute", action="store_true", help="activations computed again in the backward pass"
+    )
+
     sweep = _command(commands, "sweep", _sweep, "show what every threshold of a rule would keep")
     sweep.add_argument("rule", metavar="RULE", help="a rule of section `clean`, or a signal")
     sweep.add_argument("--out", type=Path, metavar="DIR", help="for the page (default: reports/sweeps)")
@@ -283,6 +296,13 @@ def _trace(arguments: argparse.Namespace) -> int:
     from flows.training_commands import trace
 
     return trace(_project(), arguments.step, arguments.sequence)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from flows.training_commands import plan
+
+    project = _project()
+    return plan(project, _resources(project), arguments)
 
 
 def _sweep(arguments: argparse.Namespace) -> int:

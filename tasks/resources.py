@@ -42,6 +42,19 @@ class TrainingResources(_Section):
     threads: int | None = Field(default=None, ge=1, description="CPU threads of a process; empty: all cores")
 
 
+class Accelerator(_Section):
+    """A kind of device that `gristmill plan` reckons with."""
+
+    memory_gib: float | None = Field(default=None, gt=0, description="memory of one device")
+    teraflops: dict[Literal["fp32", "bf16"], float] = Field(
+        default={}, description="peak of its dense matrix products, by precision"
+    )
+    utilisation: float | None = Field(
+        default=None, gt=0, le=1, description="share of the peak that training reaches; empty: assumed"
+    )
+    price_per_hour: float | None = Field(default=None, ge=0, description="of one device, in your currency")
+
+
 class TrackingResources(_Section):
     """Where MLflow keeps runs: a server's address, or a database file on this machine."""
 
@@ -83,6 +96,7 @@ class Resources(_Section):
     )
     spark: SparkResources = SparkResources()
     training: TrainingResources = TrainingResources()
+    accelerators: dict[str, Accelerator] = {}
     tracking: TrackingResources = TrackingResources()
     servers: ServerResources = ServerResources()
     storage: StorageResources = StorageResources()

@@ -95,3 +95,38 @@ def test_trace_before_there_are_tokens_names_the_stage(
     (project / "data" / "tokens" / "index.json").unlink()
     assert main(["trace", "1"]) == 2
     assert "the stage encode writes it" in capsys.readouterr().err
+
+
+def test_plan_tells_parameters_memory_and_time_of_this_machine(project, capsys):
+    assert main(["plan", "--set", "pretrain.model.layers=3"]) == 0
+    told = capsys.readouterr().out
+    assert "parameters" in told
+    assert "measured just now" in told
+    assert "no price_per_hour" in told
+    assert "\nsingle" in told
+    assert "zero3" not in told
+
+
+def test_plan_takes_devices_and_prices_of_the_table(project, capsys):
+    table = "accelerators: {rented: {memory_gib: 80, teraflops: {bf16: 300}, price_per_hour: 2.5}}\n"
+    (project / "resources.yaml").write_text(table)
+    assert main(["plan", "--on", "rented", "--devices", "8", "--vocabulary", "32000"]) == 0
+    told = capsys.readouterr().out
+    assert "8 × rented" in told
+    assert "with a vocabulary of 32,000" in told
+    assert "zero3 + offload" in told
+    assert "no price_per_hour" not in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--on", "abacus"], "resources.yaml has no accelerators.abacus; known are here"),
+        (["--devices", "0"], "--devices 0 is not a number from 1 up"),
+        (["--set", "pretrain.model.heads=7"], "hidden_size 256 is not a multiple of num_attention_heads 7"),
+        (["--set", "pretrain.model.head=7"], "`model.head` is not a known key"),
+    ],
+)
+def test_plan_says_what_is_wrong(project, capsys, arguments, message):
+    assert main(["plan", *arguments]) == 2
+    assert message in capsys.readouterr().err
