@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MIXTURE_COLUMNS = DOCUMENT_COLUMNS | {"split": "string", "copy": "bigint", "order": "string"}
 """The columns of the mixture and of a snapshot, and their Spark types."""
 
-NEVER_NULL = ("id", "content", "text", "source")
+NEVER_NULL: tuple[str, ...] = ("id", "content", "text", "source")
 
 _MAKE_ANEW = "run the stage that makes it again (`gristmill run corpus`), or `dvc checkout` it"
 

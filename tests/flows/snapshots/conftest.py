@@ -48,7 +48,9 @@ def write(layer, rows, entries=()):
 
 
 def schema(rows):
-    return pa.schema([(name, pa.int64() if name == "copy" else pa.string()) for name in rows[0]])
+    kinds = {"copy": pa.int64(), "language_score": pa.float64(), "meta": pa.map_(pa.string(), pa.string()),
+             "signals": pa.map_(pa.string(), pa.float64())}
+    return pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
 
 
 def read(layer):
@@ -60,7 +62,8 @@ def collect():
     write("data/raw", [
         {"id": record_id("docs", f"source.txt:{n}", line), "content": content_hash(line), "text": line,
          "source": "docs", "origin": f"source.txt:{n}", "kind": "book", "domain": "general",
-         "language": "en" if n % 2 else "de", "license": "CC0"}
+         "language": "en" if n % 2 else "de", "language_score": 1.0, "signals": {}, "license": "CC0",
+         "collected_at": "2026-01-01", "meta": {}}
         for n, line in enumerate(lines)
     ])
     return len(lines)
