@@ -3,8 +3,8 @@
     python -m benchmarks.window_attention [--length 16384] [--window 1024] [--threads 2] [--rounds 3]
 
 The same network (4 layers, 256 channels, 8 heads, 4 of keys and values) with a window in every layer and
-without, in processes of their own that take turns: a training step (forward and backward of a row in fp32) and
-generation (the row read in pieces of 512 tokens, then 32 tokens one by one). The peer is torch's fused
+without, in processes of their own that take turns: a training step (forward and backward of a row in fp32)
+and generation (the row read in pieces of 512 tokens, then 32 tokens one by one). The peer is torch's fused
 attention over all tokens. Seconds are medians; memory is what the process held at most above what it held
 with the model loaded. Fused attention keeps nothing quadratic, so a window saves time in training, and memory
 where keys and values are kept: in generation.
