@@ -15,6 +15,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -47,7 +48,7 @@ def main() -> None:
     print(json.dumps({"benchmark": "mixture_of_experts", **result, "against_block": round(layer / block, 2)}))
 
 
-def _config(**choice: int) -> ModelConfig:
+def _config(**choice: Any) -> ModelConfig:
     return ModelConfig(
         vocab_size=2048, hidden_size=256, intermediate_size=EXPERTS * EXPERT_SIZE, num_hidden_layers=4,
         num_attention_heads=8, num_key_value_heads=4, max_position_embeddings=CONTEXT, **choice,
