@@ -33,6 +33,9 @@ class PretrainParams(TrainerParams):
     context: int = Field(
         default=2048, ge=1, description="the most tokens the model takes; must be encode.context"
     )
+    label_smoothing: float = Field(
+        default=0.0, ge=0, lt=1, description="probability spread over the vocabulary, in training only"
+    )
     mask_documents: bool = Field(
         default=False, description="keep attention within the piece of a document, where a row holds several"
     )
@@ -98,7 +101,7 @@ def pretrain(
 
     result = fit(
         model,
-        _objective(config, params.mask_documents),
+        _objective(config, params.mask_documents, params.label_smoothing),
         Examples(batches.at_step, in_order),
         params,
         fingerprint("pretrain", [tokens / INDEX, tokens / TOKENIZER], params),
@@ -121,7 +124,7 @@ def pretrain(
     )
 
 
-def _objective(config: ModelConfig, mask_documents: bool) -> Objective:
+def _objective(config: ModelConfig, mask_documents: bool, label_smoothing: float = 0.0) -> Objective:
     """Cross entropy of the next token; in training with what balances the experts, where there are some."""
     from models.routing import Routing
     from tasks.training.expert_loads import ExpertLoads
@@ -134,7 +137,9 @@ def _objective(config: ModelConfig, mask_documents: bool) -> Objective:
         logits_BTV = model(
             batch["tokens"], segments_BT=batch["segments"] if mask_documents else None, routing=routing
         )
-        sum_of_losses = token_cross_entropy(logits_BTV, batch["targets"], batch["mask"])
+        sum_of_losses = token_cross_entropy(
+            logits_BTV, batch["targets"], batch["mask"], label_smoothing if model.training else 0.0
+        )
         if routing is None:
             return sum_of_losses
         loads.add(routing)

@@ -33,6 +33,17 @@ def test_what_is_masked_has_no_gradient():
     assert logits.grad[0, 0].tolist() == pytest.approx([1 / 3, 1 / 3 - 1, 1 / 3])
 
 
+def test_smoothed_labels_mix_in_the_mean_over_the_vocabulary():
+    logits = torch.randn(1, 4, 6, generator=torch.Generator().manual_seed(0))
+    targets = torch.tensor([[1, 5, 0, 2]])
+    mask = torch.tensor([[True, True, False, True]])
+    log_probabilities = logits.log_softmax(-1)
+    spread = -log_probabilities.mean(-1)[mask].sum()
+    expected = 0.9 * token_cross_entropy(logits, targets, mask) + 0.1 * spread
+    found = token_cross_entropy(logits, targets, mask, label_smoothing=0.1)
+    torch.testing.assert_close(found, expected)
+
+
 def test_no_target_is_no_loss():
     loss = token_cross_entropy(torch.ones(1, 2, 3), torch.tensor([[1, 2]]), torch.zeros(1, 2).bool())
     assert loss.item() == 0

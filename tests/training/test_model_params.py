@@ -93,6 +93,13 @@ def test_validation_measures_cross_entropy_alone():
     assert torch.equal(*losses)
 
 
+def test_labels_are_smoothed_in_training_only():
+    model, given = network(), batch()
+    plain, smooth = (_objective(model.config, False, smoothing).loss for smoothing in (0.0, 0.2))
+    assert smooth(model.train(), given) != plain(model, given)
+    assert torch.equal(smooth(model.eval(), given), plain(model, given))
+
+
 def test_masking_documents_changes_what_a_later_piece_sees():
     model = network().eval()
     given = batch()

@@ -17,6 +17,18 @@ def test_value_half_way_and_at_the_last_step(kind, half, last):
     assert learning_rate_ratio(schedule, 110, 110) == pytest.approx(last)
 
 
+def test_wsd_stays_at_the_peak_and_falls_over_the_last_share_of_all_steps():
+    schedule = ScheduleParams(kind="wsd", warmup_steps=10, decay_ratio=0.2, min_ratio=0.5)
+    found = [learning_rate_ratio(schedule, step, 100) for step in (5, 10, 80, 90, 100)]
+    assert found == pytest.approx([0.5, 1.0, 1.0, 0.75, 0.5])
+
+
+def test_a_fall_of_wsd_that_would_begin_in_the_warm_up_begins_after_it():
+    schedule = ScheduleParams(kind="wsd", warmup_steps=6, decay_ratio=1.0, min_ratio=0.0)
+    found = [learning_rate_ratio(schedule, step, 10) for step in (3, 6, 8, 10)]
+    assert found == pytest.approx([0.5, 1.0, 0.5, 0.0])
+
+
 def test_cosine_at_a_quarter():
     # 0.5 · (1 + cos(π/4)) = 0.853553…
     schedule = ScheduleParams(kind="cosine", min_ratio=0.0)
