@@ -31,6 +31,15 @@ def open_model(directory: Path) -> tuple[CausalLM, ChatTokenizer]:
     return model, chat
 
 
+def read_model(directory: Path) -> CausalLM:
+    """The language model of a directory, in fp32, whatever its tokenizer.
+
+    Raises:
+        StageError: if a file is missing or broken.
+    """
+    return _or_stage_error(load_model, directory)
+
+
 def open_reward_model(directory: Path) -> tuple[RewardModel, ChatTokenizer]:
     """The reward model of a directory, in fp32, and its tokenizer.
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from models.config import ModelConfig
+    from models.transformer import CausalLM
     from tasks.corpus.encoding.index import TokenIndex
 
 INDEX = "index.json"
@@ -30,6 +31,17 @@ class PretrainParams(TrainerParams):
     """The section ``pretrain`` of ``params.yaml``; an example is a packed sequence."""
 
     model: ModelParams = ModelParams()
+    init_from: str | None = Field(
+        default=None, description="a model directory to go on from, whose shape it takes; null: new weights"
+    )
+    init_from_digest: str | None = Field(
+        default=None,
+        pattern="^[0-9a-f]{64}$",
+        description="of that directory; the stage's error says it",
+    )
+    train_only: list[str] = Field(
+        default=[], description="names of weights, with *, that are trained; empty: all"
+    )
     context: int = Field(
         default=2048, ge=1, description="the most tokens the model takes; must be encode.context"
     )
@@ -65,7 +77,7 @@ def pretrain(
     resources: Resources,
     tracker: Tracker | None = None,
 ) -> PretrainReport:
-    """Train a language model on token files, from new weights or from the newest checkpoint.
+    """Train a language model on token files, from new or given weights or from the newest checkpoint.
 
     Raises:
         StageError: if a file of tokens is not the one that their index lists, or they do not fit their index,
@@ -73,13 +85,12 @@ def pretrain(
         ParameterError, CheckpointError, TrainingDiverged, OSError: as `trainer.fit`.
     """
     from models.estimates import parameter_count
-    from models.initialization import initialise
-    from models.transformer import CausalLM
     from tasks.corpus.encoding.index import read_index
     from tasks.training.batches import PackedBatches, validation_batches
     from tasks.training.fingerprint import fingerprint
     from tasks.training.model_directory import write_model
     from tasks.training.precision import choose_device, resolve_precision
+    from tasks.training.starting_weights import train_only
     from tasks.training.token_files import PackedSequences, TokenStream
     from tasks.training.token_integrity import verify_tokens
 
@@ -87,14 +98,15 @@ def pretrain(
     tracker = tracker or Tracker()
     index = read_index(tokens)
     verify_tokens(tokens, index)
-    config = _model_config(params, index, tokens)
+    _check_tokenizer(tokens, index.vocab_size)
     train, validation = PackedSequences(tokens, index), TokenStream(tokens, index, "validation")
     batches = PackedBatches(train, params.context, params.batch_size, params.seed)
     precision = resolve_precision(params.precision, choose_device(resources.training))
     params = params.model_copy(update={"precision": precision})
     tracker.tag(precision=precision, snapshot=index.snapshot)
-    model = CausalLM(config)
-    initialise(model, config, params.seed)
+    model = _model(params, index, tokens)
+    train_only(model, params.train_only)
+    config = model.config
 
     def in_order() -> Iterable[Batch]:
         return validation_batches(validation, params.context, params.micro_batch_size)
@@ -152,11 +164,18 @@ def _targets(batch: Batch) -> int:
     return int(batch["mask"].sum())
 
 
-def _model_config(params: PretrainParams, index: TokenIndex, tokens: Path) -> ModelConfig:
-    _check_tokenizer(tokens, index.vocab_size)
+def _model(params: PretrainParams, index: TokenIndex, tokens: Path) -> CausalLM:
+    """The network with its first weights."""
+    from models.initialization import initialise
+    from models.transformer import CausalLM
+    from tasks.training.starting_weights import begin_from
+
     special = index.special_tokens
+    if params.init_from is not None:
+        place, digest = Path(params.init_from), params.init_from_digest
+        return begin_from(place, digest, tokens, index.vocab_size, params.context, special)
     try:
-        return model_config(
+        config = model_config(
             params.model,
             vocab_size=index.vocab_size,
             context=params.context,
@@ -166,6 +185,9 @@ def _model_config(params: PretrainParams, index: TokenIndex, tokens: Path) -> Mo
         )
     except ValueError as error:
         raise StageError(f"pretrain.model and {tokens / INDEX} do not fit: {error}") from None
+    model = CausalLM(config)
+    initialise(model, config, params.seed)
+    return model
 
 
 def _check_tokenizer(directory: Path, vocab_size: int) -> None:

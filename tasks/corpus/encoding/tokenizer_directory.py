@@ -7,11 +7,11 @@ nothing that ``tokenizer.json`` does not hold, and would contradict it once toke
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.directory_digest import directory_digest
 from tasks.stage import StageError
 from tasks.training.chat import (
     ASSISTANT,
@@ -48,12 +48,7 @@ def digest(directory: Path) -> str:
             f"merges.txt or tokenizer.model becomes one with transformers: "
             f"AutoTokenizer.from_pretrained({str(directory)!r}).save_pretrained(…)"
         )
-    total = hashlib.sha256()
-    for name in READ:
-        if (directory / name).is_file():
-            content = hashlib.sha256((directory / name).read_bytes()).hexdigest()
-            total.update(f"{name}\0{content}\0".encode())
-    return total.hexdigest()
+    return directory_digest(directory, READ)
 
 
 def check_digest(directory: Path, expected: str | None) -> None:
