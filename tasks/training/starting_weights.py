@@ -95,8 +95,8 @@ def _check_tokens(directory: Path, tokens: Path) -> None:
         first = min(different, key=lambda token: theirs[token])
         raise StageError(
             f"{tokens / TOKENIZER} has other tokens than {directory / TOKENIZER}: {len(different)} differ, "
-            f"the first is {first!r}, {theirs[first]} in the model and {ours.get(first, 'none')} in the tokens. "
-            f"Encode with its tokenizer: encode.tokenizer: {directory}"
+            f"the first is {first!r}, {theirs[first]} in the model and {ours.get(first, 'none')} in the "
+            f"tokens. Encode with its tokenizer: encode.tokenizer: {directory}"
         )
 
 
