@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from tasks.corpus.mixture.plan import Group
 from tasks.layer_files import MIXTURE_COLUMNS, parts_of, reading
-from tasks.records import DOCUMENT_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow
@@ -54,10 +53,10 @@ def _sizes(
     import pyarrow.parquet as pq
 
     sizes: Counter[Group] = Counter()
-    mixed = told_by not in DOCUMENT_COLUMNS
-    for part in parts_of(layer, MIXTURE_COLUMNS if mixed else DOCUMENT_COLUMNS):
+    read = [*columns, "text", told_by]
+    for part in parts_of(layer, {name: MIXTURE_COLUMNS[name] for name in read}):
         with reading(part), pq.ParquetFile(part) as file:
-            for batch in file.iter_batches(BATCH_ROWS, columns=[*columns, "text", told_by]):
+            for batch in file.iter_batches(BATCH_ROWS, columns=read):
                 text_bytes = pc.call_function("binary_length", [batch.column("text")])
                 length = pc.call_function("if_else", [pa.array(counts(batch), pa.bool_()), text_bytes, 0])
                 groups = [pc.fill_null(batch.column(column), "und") for column in columns]
