@@ -142,7 +142,10 @@ def test_a_list_that_drops_is_a_rule_on_its_rate() -> None:
         ({"presets": ["gofer"]}, "`presets.0`: Input should be 'gopher'"),
         ({"lexicons": [{"lexicon": "en"}, {"lexicon": "en"}]}, "a list has one action; named twice: en"),
         ({"perplexity_buckets": [0.7, 0.3]}, "two shares between 0 and 1, ascending"),
-        ({"perplexity_buckets": [float("nan"), 0.3]}, "two shares between 0 and 1, ascending"),
+        (
+            {"perplexity_buckets": [float("nan"), 0.3]},
+            "`perplexity_buckets.0`: Input should be a finite number",
+        ),
     ],
 )
 def test_a_policy_that_cannot_be_meant_is_refused(given: dict, complaint: str) -> None:
