@@ -198,6 +198,9 @@ def run_as_stage(function: Callable[..., StageReport], argv: list[str] | None = 
     except (StageError, ParameterError) as error:
         tracker.finish("FAILED")
         _fail(2, f"{name}: {error}")
+    except SystemExit:  # it was asked to stop, has said so, and knows its status
+        tracker.finish("KILLED")
+        raise
     except BaseException as error:
         tracker.finish("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
         if (refusal := _refusal(name, error, [*paths.values(), resources.work])) is not None:

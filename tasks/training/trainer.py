@@ -28,6 +28,7 @@ from tasks.training.optimizer import OptimizerParams, adamw
 from tasks.training.precision import Precision, ResolvedPrecision, autocast, choose_device, resolve_precision
 from tasks.training.random_state import random_state, seeded, set_random_state
 from tasks.training.schedule import ScheduleParams, learning_rate_ratio
+from tasks.training.stopping import Stopped, StopRequest
 
 log = logging.getLogger("gristmill")
 
@@ -94,19 +95,23 @@ def fit(
     Build ``fingerprint`` with `fingerprint.fingerprint` from parameters whose precision `resolve_precision`
     has resolved. On return the model is on the CPU, in evaluation mode.
 
+    At SIGTERM the step is finished and a checkpoint saved; then the process ends with status 143.
+
     Raises:
         ParameterError: if this machine cannot fulfil ``resources.training``.
         CheckpointError: if the checkpoints are all damaged, of another run, or in use.
         TrainingDiverged: if the loss or the gradient of a step is not finite; that step changed no weight.
         StageError: if a step has no targets.
+        Stopped: after SIGTERM.
         OSError: if a checkpoint cannot be written; older ones are intact.
     """
     device = choose_device(resources.training)
     precision = resolve_precision(params.precision, device)
     tracker = tracker or Tracker()
-    with CheckpointDirectory(resources.work, fingerprint, params.keep_checkpoints) as checkpoints:
+    directory = CheckpointDirectory(resources.work, fingerprint, params.keep_checkpoints)
+    with directory as checkpoints, StopRequest() as stop:
         model.to(device).train()
-        run = _Run(model, objective, examples, params, precision, device, checkpoints, tracker)
+        run = _Run(model, objective, examples, params, precision, device, checkpoints, tracker, stop)
         run.resume()
         if run.progress.step < params.steps:
             _run_lightning(run)
@@ -139,6 +144,7 @@ class _Run:
         device: torch.device,
         checkpoints: CheckpointDirectory,
         tracker: Tracker,
+        stop: StopRequest,
     ) -> None:
         self.model = model
         self.objective = objective
@@ -148,6 +154,7 @@ class _Run:
         self.device = device
         self.checkpoints = checkpoints
         self.tracker = tracker
+        self.stop = stop
         self.optimizer = adamw(model, params.optimizer)
         self._random_state: dict[str, Any] | None = seeded(params.seed)
         self.progress = _Progress()
@@ -222,12 +229,16 @@ class _Run:
         self._record(learning_rate, float(norm))
 
     def after_step(self) -> None:
-        """Validate and save where it is due."""
+        """Validate and save where it is due; stop where that was asked for."""
         step, last = self.progress.step, self.progress.step == self.params.steps
         if step % self.params.validate_every == 0 or last:
             self._validate()
-        if step % self.params.checkpoint_every == 0 or last:
+        stopping = self.stop.made and not last
+        if step % self.params.checkpoint_every == 0 or last or stopping:
             self._save()
+        if stopping:
+            log.info("stopped by SIGTERM at step %d of %d, which is saved", step, self.params.steps)
+            raise Stopped(step)
 
     def _record(self, learning_rate: float, gradient_norm: float) -> None:
         progress = self.progress

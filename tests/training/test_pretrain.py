@@ -90,6 +90,18 @@ class Project:
             process.kill()
             process.wait()
 
+    def stop_when(self, reached: Callable[[Path], bool]) -> int:
+        """Start, send SIGTERM where ``reached`` holds of its checkpoint directory, and give the status."""
+        process = self.start()
+        try:
+            while process.poll() is None and not any(reached(path) for path in self.checkpoints()):
+                time.sleep(0.0005)
+            process.terminate()
+            return process.wait(60)
+        finally:
+            process.kill()
+            process.wait()
+
     def checkpoints(self) -> list[Path]:
         return list((self.path / "work/checkpoints/pretrain").glob("*"))
 
@@ -124,9 +136,12 @@ def test_a_process_that_is_killed_again_and_again_ends_with_the_same_bytes(tiny_
     (directory,) = killed.checkpoints()
     assert any(directory.glob(".step-*.partial")), "no checkpoint was being written"
     assert not (killed.path / "artifacts/base").exists()
+    assert killed.stop_when(lambda path: step_of(path) > 36) == 143
+    assert "which is saved" in killed.log
+    assert not (killed.path / "artifacts/base").exists()
     killed.finish()
     assert killed.results() == undisturbed.results()
-    assert killed.log.count("resumed from") == 2
+    assert killed.log.count("resumed from") == 3
     assert killed.checkpoints() == undisturbed.checkpoints() == []
 
 

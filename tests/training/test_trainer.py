@@ -1,5 +1,7 @@
 import math
+import os
 import random
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,6 +72,32 @@ def train(
     )
     resources = Resources(work=work, training=training or TrainingResources(threads=1))
     return fit(model, objective, Examples(at_step, lambda: [batch_at(999)]), settings, RUN, resources)
+
+
+def test_sigterm_finishes_the_step_saves_it_and_ends_with_its_status(tmp_path):
+    def at_step(asked: int) -> Batch:
+        if asked == 7:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return batch_at(asked)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as stopped:
+        train(network(0.3), tmp_path / "a", at_step=at_step, checkpoint_every=5)
+    assert stopped.value.code == 143
+    assert signal.getsignal(signal.SIGTERM) == before
+    names = sorted(path.name for path in (tmp_path / "a").rglob("step-*"))
+    assert names == ["step-00000005", "step-00000007"]
+    resumed, undisturbed = network(0.3), network(0.3)
+    asked: list[int] = []
+
+    def noted(step: int) -> Batch:
+        asked.append(step)
+        return batch_at(step)
+
+    found = train(resumed, tmp_path / "a", at_step=noted, checkpoint_every=5)
+    assert asked[0] == 8
+    assert found == train(undisturbed, tmp_path / "b", checkpoint_every=5)
+    assert all(map(torch.equal, resumed.parameters(), undisturbed.parameters()))
 
 
 class Interrupted(Exception):
