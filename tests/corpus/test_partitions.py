@@ -9,19 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tasks.code import ROOT
 
-STAGES = [
-    ("collect", "sample/corpus", "watermarks.json", "raw"),
-    ("score", "raw", "sample/lexicons", "sample/instructions", "scored"),
-    ("clean", "scored", "sample/lexicons", "clean"),
-    ("dedup", "clean", "unique"),
-    ("mix", "unique", "mixture"),
-    ("profile", "raw", "scored", "clean", "unique", "mixture", "profile.json"),
-    ("snapshot", "mixture", "snapshot"),
-    ("encode", "snapshot", "tokens"),
-]
+STAGES = ("collect", "score", "clean", "dedup", "mix", "profile", "snapshot", "encode")
+COMMANDS = {
+    name: stage["cmd"].split()
+    for name, stage in yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"].items()
+}
 
 
 def layers(folder: Path, partitions: int) -> dict[str, str]:
@@ -32,9 +28,13 @@ def layers(folder: Path, partitions: int) -> dict[str, str]:
         "GRISTMILL_WORK": str(folder / "work"),
         "GRISTMILL_RUN_DIRECTORY": str(folder / "spool"),
     }
-    for stage, *paths in STAGES:
-        places = [ROOT / path if (ROOT / path).exists() else folder / path for path in paths]
-        command = [sys.executable, "-m", f"tasks.corpus.{stage}", *places, "--reports", folder / "reports"]
+    for stage in STAGES:
+        module = COMMANDS[stage][1:3]
+        paths = [
+            folder / path.removeprefix("data/") if path.startswith("data/") else ROOT / path
+            for path in COMMANDS[stage][3:]
+        ]
+        command = [sys.executable, *module, *paths, "--reports", folder / "reports"]
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stderr
     made = [path for path in sorted(folder.rglob("*")) if path.is_file()]
